@@ -1,0 +1,45 @@
+"""Every exception class of Tensaur.
+
+Messages are one line: the place, the values, and what was expected; lower case, no full stop.
+A pattern that does not match and a limit that is reached are values, never exceptions.
+"""
+
+
+class TensaurError(Exception):
+    """The base of every error that Tensaur raises on purpose."""
+
+
+class ModelError(TensaurError):
+    """The input model cannot be read, is invalid, or uses something in a way that ONNX forbids."""
+
+
+class OutputError(TensaurError):
+    """The result cannot be written where it was asked for."""
+
+
+class UsageError(TensaurError):
+    """An option or argument has a value that makes no sense."""
+
+
+class TypeMismatch(TensaurError):
+    """An operator was given inputs that it does not accept."""
+
+
+class RuleError(TensaurError):
+    """A rule is malformed: an unbound variable, a wrong arity, an unknown attribute."""
+
+
+class UnsoundRule(TensaurError):
+    """Two terms that a rule set calls equal have contradictory types or values."""
+
+
+class ExtractionError(TensaurError):
+    """No graph can be extracted, or the costs handed to extraction are not usable."""
+
+
+class RuntimeFailure(TensaurError):
+    """The runtime refused a model or failed while running it."""
+
+
+class ParseError(TensaurError):
+    """Text that should hold a graph or a term does not parse."""
