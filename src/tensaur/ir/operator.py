@@ -23,6 +23,7 @@ from tensaur.ir.types import (
     DType,
     Fact,
     Known,
+    OtherType,
     TensorType,
     TupleType,
     Type,
@@ -41,6 +42,10 @@ class OnnxField:
     type `dtype` ("int64", or "like" for the element type of input 0), a scalar if `scalar` else a
     vector. `default` is the field's value when ONNX leaves it out (REQUIRED: it may not);
     `since` is the first opset that has it (before it, only `default` can be written).
+    `each` is set where the default is a list as long as it needs to be, of this element (strides: 1,
+    pads: 0): then `default` is ``()`` and `Operator.canonical` fills it in. `axis` is "input" or
+    "output" for axes of input 0 or of the output; before opset 11 they must not be negative. `dtype`
+    is "type" for an attribute that holds an element type (a `DType` in the class).
     """
 
     field: str
@@ -51,13 +56,39 @@ class OnnxField:
     input_since: int | None = None
     dtype: str = "int64"
     scalar: bool = False
+    each: int | None = None
+    axis: str | None = None
+
+    def is_default(self, value: Any) -> bool:
+        """Tell whether `value` means the same as leaving the attribute out."""
+        if self.each is not None and isinstance(value, tuple):
+            return all(item == self.each for item in value)
+        return bool(self.default is not REQUIRED and value == self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxInput:
+    """An input of the class that was an attribute (one number, of input 0's element type) before `since`.
+
+    `input` counts the inputs of the class (fields not counted); `default` is the value when the old
+    attribute is left out. Such an old form can be written only if the input is a literal or absent.
+    """
+
+    input: int
+    attribute: str
+    since: int
+    default: float
 
 
 @dataclass(frozen=True, slots=True)
 class Onnx:
     """The ONNX operator of a class: name, first opset with this meaning, and where attributes are.
 
-    `until` is the last opset whose meaning is this class's, None for no end.
+    `until` is the last opset whose meaning is this class's, None for no end. ONNX's inputs are the
+    class's inputs in order, with the inputs that hold fields at their own positions between them.
+    `inputs` lists inputs that were attributes in old opsets. `ignored` names attributes that do not
+    change the result or follow from the inputs; any other attribute that no field names must have its
+    ONNX default value, else the node is not of this class.
     """
 
     name: str
@@ -65,6 +96,8 @@ class Onnx:
     fields: tuple[OnnxField, ...] = ()
     until: int | None = None
     domain: str = ""
+    inputs: tuple[OnnxInput, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +110,13 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An operator and inputs that it accepts: types to fill with random data, or given small values."""
+    """An operator and inputs that it accepts: types to fill with random data, or given small values.
+
+    An optional input that is left out before one that is given is `ABSENT`.
+    """
 
     op: Operator
-    inputs: tuple[TensorType | Known, ...]
+    inputs: tuple[TensorType | Known | OtherType, ...]
 
 
 @dataclass(frozen=True)
@@ -118,6 +154,14 @@ class Operator:
         and positive axes, and every attribute. TypeMismatch if no instance gives such a result.
         """
         raise NotImplementedError
+
+    def canonical(self, inputs: Sequence[Fact], outputs: int = 1) -> Operator:
+        """Return an equal operator with the attributes written out that ONNX lets follow from the rank.
+
+        Readers call it once with the node's number of outputs, so that equal nodes become equal
+        operators; the operator itself is returned where there is nothing to fill in.
+        """
+        return self
 
     @property
     def output_count(self) -> int:
@@ -176,13 +220,14 @@ def infer_fact(op: Operator, inputs: Sequence[Fact]) -> Fact:
     if not inputs:
         return fact
     constant = all(item.constant for item in inputs)
-    value = fact.value if fact.value is not None else _known_result(op, inputs, fact, constant)
+    value = fact.value if fact.value is not None else _known_result(op, inputs, fact)
     return Fact(fact.type, value, constant)
 
 
-def _known_result(op: Operator, inputs: Sequence[Fact], fact: Fact, constant: bool) -> Known | None:
+def _known_result(op: Operator, inputs: Sequence[Fact], fact: Fact) -> Known | None:
+    # Not only for constants: the shape of a run-time value may be known too.
     from_values = all(item.value is not None or item.type == ABSENT for item in inputs)
-    if not (constant and from_values and foldable(op) and is_small(fact.type)):
+    if not (from_values and foldable(op) and is_small(fact.type)):
         return None
     arrays = [None if item.value is None else item.value.array for item in inputs]
     if any(a is None and item.type != ABSENT for a, item in zip(arrays, inputs, strict=True)):
