@@ -13,7 +13,6 @@ PACKAGE = ROOT / "src" / "tensaur"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 HEAVY = (
     "highspy",
-    "onnx",
     "onnx_ir",
     "onnxruntime",
     "rich",

@@ -43,7 +43,3 @@ class RuntimeFailure(TensaurError):
 
 class ParseError(TensaurError):
     """Text that should hold a graph or a term does not parse."""
-
-
-class InputError(TensaurError):
-    """A file given beside the model (arrays, rules) cannot be read or used."""

@@ -1,0 +1,120 @@
+"""`tensaur optimize`: one model in, one model out, and what happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tensaur import pipeline, report
+from tensaur.cli import options as given
+from tensaur.cli.progress import progress
+from tensaur.errors import UsageError
+from tensaur.options import Options
+from tensaur.output import check_writable
+from tensaur.rulefile import load_rules
+from tensaur.rules import ALL_RULES
+
+DEFAULT = Options()
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FAST.ONNX", help="Where to write.  [default: MODEL.opt.onnx]"
+    ),
+]
+TimeLimit = Annotated[
+    float, typer.Option("--time-limit", metavar="SECONDS", help="Bound on the whole run.")
+]
+NodeLimit = Annotated[int, typer.Option("--node-limit", help="Bound on the e-graph's nodes.")]
+Iterations = Annotated[int, typer.Option("--iterations", help="Rounds of exploration.")]
+Multi = Annotated[int, typer.Option("--multi", help="Rounds in which multi-pattern rules run.")]
+Extract = Annotated[
+    Literal["ilp", "dag", "tree"],
+    typer.Option("--extract", help="Extraction: optimal, or greedy on the graph or on trees."),
+]
+CycleFilter = Annotated[
+    Literal["efficient", "none"],
+    typer.Option("--cycle-filter", help="How exploration keeps the e-graph free of cycles."),
+]
+Math = Annotated[
+    Literal["exact", "rounding", "fast"],
+    typer.Option(
+        "--math",
+        help="Rules admitted: equal bit for bit, over the reals, or up to NaN and overflow.",
+    ),
+]
+MaxGrowth = Annotated[
+    str | None,
+    typer.Option(
+        "--max-growth",
+        metavar="BYTES",
+        help="How much the file may grow (500kB, 2MB).  [default: the greater of 1 % and 1 MiB]",
+    ),
+]
+Rules = Annotated[
+    Path | None,
+    typer.Option(
+        "--rules",
+        metavar="FILE.PY",
+        help="Your own rules (its RULES); each is verified before it is used.",
+    ),
+]
+
+
+def command(
+    model: given.Model,
+    output: Out = None,
+    cost: given.Cost = "latency",
+    time_limit: TimeLimit = DEFAULT.seconds,
+    node_limit: NodeLimit = DEFAULT.nodes,
+    iterations: Iterations = DEFAULT.iterations,
+    multi: Multi = DEFAULT.multi,
+    extract: Extract = "ilp",
+    cycle_filter: CycleFilter = "efficient",
+    math: Math = "rounding",
+    max_growth: MaxGrowth = None,
+    threads: given.Threads = DEFAULT.threads,
+    dim: given.Dims = [],  # noqa: B006  # read by typer, never changed
+    inputs: given.Inputs = None,
+    rules: Rules = None,
+    seed: given.Seed = DEFAULT.seed,
+    json: given.JsonReport = None,
+    quiet: given.Quiet = False,
+) -> None:
+    """Optimise a model for this machine; the result is checked and never slower than the original."""
+    settings = Options(
+        cost=cost,
+        seconds=time_limit,
+        nodes=node_limit,
+        iterations=iterations,
+        multi=multi,
+        extract=extract,
+        cycle_filter=cycle_filter,
+        math=math,
+        max_growth=given.nbytes(max_growth),
+        threads=threads,
+        sizes=given.sizes(dim),
+        inputs=given.arrays(inputs),
+        rules=None if rules is None else load_rules(rules, [rule.name for rule in ALL_RULES]),
+        seed=seed,
+        store=given.store(),
+    )
+    run(model, model.with_suffix(".opt.onnx") if output is None else output, settings, json, quiet)
+
+
+def run(model: Path, output: Path, settings: Options, json: Path | None, quiet: bool) -> None:
+    """Optimise `model` into `output` and report; what cannot be written is refused before the work."""
+    if output.exists() and model.exists() and output.samefile(model):
+        raise UsageError(f"{output}: is the input model, write somewhere else")
+    for path in (output, json):
+        if path is not None:
+            check_writable(path)
+    with progress(quiet) as say:
+        result = pipeline.optimize(model, options=settings, progress=say)
+        result.save(output)
+    if json is not None:
+        report.save_json(report.as_dict(result), json)
+    if not quiet:
+        print(report.result_text(result, str(model), str(output)))

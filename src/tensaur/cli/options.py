@@ -1,0 +1,94 @@
+"""Option types that several commands share, and what turns their text into values."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+
+from tensaur.errors import UsageError
+
+Cost = Annotated[
+    Literal["latency", "flops", "bytes", "launches"],
+    typer.Option("--cost", help="What to make small."),
+]
+Threads = Annotated[int, typer.Option("--threads", help="Threads of the runtime.")]
+Dims = Annotated[
+    list[str],
+    typer.Option(
+        "--dim",
+        metavar="NAME=SIZE",
+        help="Representative size of a symbolic dimension; repeat it for several.",
+    ),
+]
+Inputs = Annotated[
+    Path | None,
+    typer.Option("--inputs", metavar="DATA.NPZ", help="Your own inputs, one array an input name."),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random inputs.")]
+JsonReport = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="REPORT.JSON", help="Write the report as JSON too."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL.ONNX", show_default=False)]
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def sizes(texts: Sequence[str]) -> dict[str, int]:
+    """Read `name=size` pairs."""
+    result: dict[str, int] = {}
+    for text in texts:
+        name, separator, size = text.rpartition("=")
+        if not separator or not name or not size.isascii() or not size.isdecimal():
+            raise UsageError(f"--dim {text}: expected NAME=SIZE with a whole number")
+        if name in result:
+            raise UsageError(f"--dim {text}: {name} is given twice")
+        result[name] = int(size)
+    return result
+
+
+def nbytes(text: str | None) -> int | None:
+    """Read a number of bytes, perhaps with a unit: `500000`, `500kB`, `2MB`, `1.5MiB`."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip(), re.ASCII)
+    unit = _UNITS.get(found[2].upper()) if found else None
+    if found is None or unit is None:
+        raise UsageError(f"--max-growth {text}: expected bytes such as 500000, 500kB or 2MB")
+    return round(float(found[1]) * unit)
+
+
+def arrays(path: Path | None) -> Mapping[str, Any] | None:
+    """Load the arrays of an `.npz` file."""
+    if path is None:
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise UsageError(f"--inputs {path}: expected an .npz archive of named arrays")
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise UsageError(f"--inputs {path}: {(error.strerror or str(error)).lower()}") from error
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(f"--inputs {path}: not an .npz archive of plain arrays") from error
+
+
+def store() -> Path | None:
+    """Return where measured costs are kept, None for the user's cache folder."""
+    text = os.environ.get("TENSAUR_STORE")
+    return Path(text) if text else None
+
+
+def at_least(name: str, value: float, least: float) -> None:
+    """Refuse a number below `least` (and NaN); UsageError names the option."""
+    if not value >= least:
+        raise UsageError(f"{name} {value:g}: expected at least {least:g}")

@@ -1,0 +1,187 @@
+"""Reports as text for people: one line for each thing worth knowing, tables where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tensaur.comparison import SideBySide
+from tensaur.inspection import Inspection, OperatorRow
+from tensaur.ir.rule import Rule
+from tensaur.result import Result
+from tensaur.runtime.compare import Comparison, Difference
+from tensaur.runtime.timing import Estimate
+
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_AMOUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_UNITS = {"flops": "FLOP", "bytes": "B"}
+
+
+def result_text(result: Result, source: str = "model", target: str = "") -> str:
+    """Return the report of an optimisation."""
+    rows = [(name, line) for name, line in _rows(result) if line]
+    if target:
+        rows.append(("written", target))
+    return _aligned(source, rows)
+
+
+def _rows(result: Result) -> Iterator[tuple[str, str]]:
+    yield "result", _verdict(result)
+    yield "latency", _latency_line(result)
+    unit = result.cost_unit
+    before, after = amount(result.cost_before, unit), amount(result.cost_after, unit)
+    yield "cost", f"{before} -> {after} (estimated)"
+    yield "nodes", f"{result.nodes_before} -> {result.nodes_after}"
+    yield "rewrites", ", ".join(f"{item.rule} x{item.count}" for item in result.rewrites) or "none"
+    yield "explored", _exploration_line(result)
+    yield "extracted", _extraction_line(result)
+    yield "checked", _comparison_line(result.comparison)
+    sizes = ", ".join(f"{name}={size}" for name, size in sorted(result.sizes.items()))
+    yield "sizes", sizes and f"{sizes} (set others with --dim)"
+    yield "seconds", ", ".join(f"{name} {value:.1f}" for name, value in result.seconds.items())
+
+
+def _verdict(result: Result) -> str:
+    if result.kept_original:
+        return f"the original is kept: {result.reason}"
+    return result.reason
+
+
+def _latency_line(result: Result) -> str:
+    before, after = result.latency_before, result.latency_after
+    if before is None or after is None:
+        return "not measured"
+    if result.kept_original or result.speedup_interval is None:
+        return duration(before)
+    low, high = result.speedup_interval
+    gain = f"{result.speedup:.2f}x faster (95 % interval {low:.2f} to {high:.2f})"
+    return f"{duration(before)} -> {duration(after)}, {gain}"
+
+
+def _exploration_line(result: Result) -> str:
+    rounds = len(result.records)
+    plural = "" if rounds == 1 else "s"
+    return f"{rounds} iteration{plural}, ended by: {result.stop}"
+
+
+def _extraction_line(result: Result) -> str:
+    summary = result.extraction
+    if summary is None:
+        return ""
+    unit = result.cost_unit
+    proof = "optimal" if summary.proved else f"no graph is below {amount(summary.bound, unit)}"
+    cost = amount(summary.cost, unit)
+    return f"{summary.method}, cost {cost}, {proof}, {summary.seconds:.1f} s"
+
+
+def _comparison_line(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return "outputs were not compared"
+    verdict = "outputs equal" if comparison.equal else "outputs differ"
+    errors = f"greatest error {comparison.max_abs:.2g} ({comparison.max_rel:.1g} of the scale)"
+    return "; ".join(part for part in (f"{verdict}, {errors}", comparison.reason) if part)
+
+
+def duration(seconds: float) -> str:
+    """Return a time with three or four digits and its unit."""
+    for scale, unit in _TIMES:
+        if abs(seconds) >= scale:
+            return f"{seconds / scale:.2f} {unit}"
+    return f"{seconds / 1e-9:.2f} ns"
+
+
+def amount(value: float, unit: str = "") -> str:
+    """Return a cost in its unit: nanoseconds as a time, launches as they are, else with a prefix."""
+    if unit == "ns":
+        return duration(value * 1e-9)
+    name = _UNITS.get(unit, unit)
+    for scale, prefix in _AMOUNTS if unit != "launches" else ():
+        if abs(value) >= scale:
+            return f"{value / scale:.2f} {prefix}{name}"
+    return f"{value:g} {name}".rstrip()
+
+
+def side_by_side_text(found: SideBySide, first: str, second: str) -> str:
+    """Return the report of a comparison."""
+    if found.interface:
+        return _aligned(f"{first} and {second}", [("result", f"not equal: {found.interface}")])
+    rows = [("result", "equal" if found.equal else "not equal")]
+    if found.outputs is not None:
+        rows += [(f"output {item.name}", _difference(item)) for item in found.outputs.outputs]
+    if found.ratio is not None and found.first_seconds and found.second_seconds:
+        times = f"{duration(found.first_seconds)} and {duration(found.second_seconds)}"
+        rows.append(("latency", f"{times}, {_ratio_text(found.ratio)}"))
+    return _aligned(f"{first} and {second}", rows)
+
+
+def _difference(item: Difference) -> str:
+    verdict = "equal" if item.equal else "differs"
+    errors = f"greatest error {item.max_abs:.2g} ({item.max_rel:.1g} of the scale)"
+    return "; ".join(part for part in (f"{verdict}, {errors}", item.reason) if part)
+
+
+def _ratio_text(ratio: Estimate) -> str:
+    interval = f"95 % interval {ratio.low:.3f} to {ratio.high:.3f}"
+    if ratio.low <= 1 <= ratio.high:
+        return f"no difference shown: first / second {ratio.ratio:.3f} ({interval})"
+    which = "second" if ratio.ratio > 1 else "first"
+    return f"the {which} is faster: first / second {ratio.ratio:.3f} ({interval})"
+
+
+def rule_list(rules: Sequence[Rule]) -> str:
+    """Return rules as equations, one a line, after name and exactness."""
+    if not rules:
+        return "no rules"
+    width = max(len(rule.name) for rule in rules)
+    lines = [
+        f"{rule.name:<{width}}  {rule.exactness.name.lower():<8}  "
+        f"{str(rule).removeprefix(rule.name + ': ')}"
+        for rule in rules
+    ]
+    return "\n".join([*lines, f"{len(rules)} rules"])
+
+
+def inspection_text(found: Inspection, source: str) -> str:
+    """Return what a model consists of: interface, then a table of operators, dearest first."""
+    rows = [("opset", str(found.opset))]
+    rows += [("input", f"{item.name} {item.type}") for item in found.inputs]
+    rows += [("output", f"{item.name} {item.type}") for item in found.outputs]
+    rows.append(("parameters", f"{found.parameters:,} ({amount(found.parameter_nbytes, 'bytes')})"))
+    sizes = ", ".join(f"{name}={size}" for name, size in sorted(found.sizes.items()))
+    if sizes:
+        rows.append(("sizes", f"{sizes} (set others with --dim)"))
+    table: list[tuple[str, ...]] = [
+        ("operator", "count", "FLOP", "bytes", f"cost ({found.cost_unit})", "share", "priced")
+    ]
+    table += [_operator_cells(row, found) for row in found.rows]
+    flops, nbytes = sum(row.flops for row in found.rows), sum(row.nbytes for row in found.rows)
+    total = (str(found.nodes), amount(flops), amount(nbytes), amount(found.cost, found.cost_unit))
+    table.append(("all", *total, "", ""))
+    return f"{_aligned(source, rows)}\n\n{_table(table)}"
+
+
+def _operator_cells(row: OperatorRow, found: Inspection) -> tuple[str, ...]:
+    share = f"{row.cost / found.cost:.1%}" if found.cost else ""
+    priced = f"{row.measured}/{row.count} measured" if row.measured else "on paper"
+    return (
+        row.operator if row.known else f"{row.operator} (kept as is)",
+        str(row.count),
+        amount(row.flops),
+        amount(row.nbytes),
+        amount(row.cost, found.cost_unit),
+        share,
+        priced,
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join([f"  {row[0]:<{widths[0]}}", *cells]).rstrip())
+    return "\n".join(lines)
+
+
+def _aligned(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    return "\n".join([title, *(f"  {name:<{width}}  {line}" for name, line in rows)])
