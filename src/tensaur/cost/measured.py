@@ -1,0 +1,238 @@
+"""Latency measured on this machine, operator by operator, kept in the store.
+
+Holds `MeasuredCost`: what to measure, when to estimate instead, and where the numbers are kept. How a
+graph is run alone is `single`'s matter.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Protocol, TypeVar
+
+from tensaur.cost.analytic import Machine, Roofline
+from tensaur.cost.canonical import Canonical, Unpriceable, canonical, operator_graph, tree_graph
+from tensaur.cost.model import FREE, Price, PriceKind, is_free, is_view, runs, sum_prices
+from tensaur.cost.sizes import Sizes
+from tensaur.cost.store import Context, Store, Stored
+from tensaur.errors import TensaurError, TypeMismatch
+from tensaur.ir.graph import Graph
+from tensaur.ir.operator import Opaque, Operator
+from tensaur.ir.term import Tree, Var, tree_fact
+from tensaur.ir.types import Fact
+from tensaur.runtime.timing import Clock
+
+DEFAULT_OPSETS: Mapping[str, int] = {"": 18}
+
+Key = TypeVar("Key")
+
+
+class Measure(Protocol):
+    """Runs a static graph alone."""
+
+    def measure(self, graph: Graph) -> float:
+        """Return the seconds of one run; RuntimeFailure or Unpriceable if it cannot be run."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many signatures were measured now, found in the store, estimated, and the seconds spent."""
+
+    measured: int = 0
+    stored: int = 0
+    estimated: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class MeasuredCost:
+    """Prices operators and small graphs in nanoseconds.
+
+    Every signature is measured once and stored. Once measuring has taken `budget_seconds`, or for what
+    cannot be run alone, the price is the roofline estimate times the median factor by which measured
+    prices of the same operators (else of all) exceeded theirs: estimates alone are lower bounds,
+    and would draw extraction to whatever was not measured. What the roofline puts above
+    `hopeless_nanoseconds` is not measured either. A price, once given, does not change until `allow`.
+    """
+
+    store: Store
+    stopwatch: Measure
+    context: Context
+    machine: Machine
+    sizes: Sizes = field(default_factory=dict)
+    opsets: Mapping[str, int] = field(default_factory=lambda: DEFAULT_OPSETS)
+    budget_seconds: float = math.inf
+    hopeless_nanoseconds: float = math.inf
+    clock: Clock = time.perf_counter
+    tally: Tally = field(default_factory=Tally)
+    _prices: dict[str, Price] = field(default_factory=dict)
+    _operators: dict[tuple[Operator, tuple[Fact, ...]], Price] = field(default_factory=dict)
+    _factors: dict[str, list[float]] = field(default_factory=dict)
+
+    def quote(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> Price:
+        """Return the price of one operator with its kind."""
+        if is_free(op, output):
+            return FREE
+        if is_view(op):
+            return self._launch()
+        key = (op, tuple(inputs))
+        if key not in self._operators:
+            self._operators[key] = self._quote(op, inputs, output)
+        return self._operators[key]
+
+    def price(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> int:
+        """Return the amount of `quote`."""
+        return self.quote(op, inputs, output).amount
+
+    def price_graph(self, graph: Graph) -> Price:
+        """Return the price of a graph run as a whole, such as a group that the runtime fuses.
+
+        Its leaves are inputs, weights (their data do not matter) and literals.
+        """
+        plain = self._unmeasured(graph)
+        if plain is not None:
+            return plain
+        try:
+            item = canonical(graph, self.sizes)
+        except (Unpriceable, TypeMismatch):
+            return self._estimate(graph)
+        if item.signature not in self._prices:
+            self._prices[item.signature] = self._look_up(item)
+        return self._prices[item.signature]
+
+    def price_tree(self, tree: Tree, facts: Mapping[str, Fact]) -> Price:
+        """Return the price of a tree of operators run as a whole on variables of the given types."""
+        try:
+            return self.price_graph(tree_graph(tree, facts, self.sizes))
+        except (Unpriceable, TypeMismatch):
+            return Price(self._tree_estimate(tree, facts), PriceKind.ESTIMATED)
+
+    def estimate(self, graph: Graph) -> int:
+        """Return the roofline estimate of a graph, at once."""
+        plain = self._unmeasured(graph)
+        return self._roofline(graph) if plain is None else plain.amount
+
+    def known(self, graph: Graph) -> int | None:
+        """Return the price of a graph if nothing has to be measured for it, else None."""
+        plain = self._unmeasured(graph)
+        if plain is not None:
+            return plain.amount
+        try:
+            item = canonical(graph, self.sizes)
+        except (Unpriceable, TypeMismatch):
+            return self._estimate(graph).amount
+        if item.signature not in self._prices and self._stored(item) is None:
+            return None
+        return self.price_graph(graph).amount
+
+    def measure(self, graph: Graph) -> int:
+        """Return the price of a graph, measuring it if it is not stored."""
+        return self.price_graph(graph).amount
+
+    def allow(self, seconds: float) -> None:
+        """Grant more seconds for measuring, and forget the estimates so that they can be replaced."""
+        self.budget_seconds = self.tally.seconds + seconds
+        self._prices = _without_estimates(self._prices)
+        self._operators = _without_estimates(self._operators)
+
+    def _quote(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> Price:
+        try:
+            return self.price_graph(operator_graph(op, inputs, self.sizes))
+        except (Unpriceable, TypeMismatch):  # a type not known enough, or that fails at these sizes
+            self.tally.estimated += 1
+            amount = self._model.price(op, inputs, output) * self._factor(type(op).__name__)
+            return Price(max(round(amount), 1), PriceKind.ESTIMATED)
+
+    def _unmeasured(self, graph: Graph) -> Price | None:
+        """Return the price of a graph for which a stopwatch is no use, None for all others."""
+        if all(graph.facts[output.node].constant for output in graph.outputs):
+            return FREE
+        running = [node.op for node in graph.nodes if runs(node.op)]
+        # Alone, a view's result would be copied out; inside a model it is not.
+        if all(is_view(op) for op in running):
+            price = self._launch()
+            return Price(price.amount * len(running), price.kind)
+        return None
+
+    def _launch(self) -> Price:
+        return Price(max(round(self.machine.launch_seconds * 1e9), 1), PriceKind.ESTIMATED)
+
+    def _look_up(self, item: Canonical) -> Price:
+        stored = self._stored(item)
+        if stored is None:
+            stored = self._measure(item.graph)
+            if stored is None:
+                return self._estimate(item.graph)
+            self.store.put(self._key(item), self.context, stored)
+        else:
+            self.tally.stored += 1
+        if stored.nanoseconds is None:
+            return self._estimate(item.graph)
+        self._learn(item.graph, stored.nanoseconds)
+        return Price(stored.nanoseconds, PriceKind.MEASURED)
+
+    def _stored(self, item: Canonical) -> Stored | None:
+        return self.store.get(self._key(item), self.context)
+
+    def _key(self, item: Canonical) -> str:
+        opsets = ",".join(f"{domain}:{version}" for domain, version in sorted(self.opsets.items()))
+        return f"{item.signature} @{opsets}"
+
+    def _measure(self, graph: Graph) -> Stored | None:
+        """Measure a graph; None if it should not be measured now."""
+        if self.tally.seconds >= self.budget_seconds:
+            return None
+        if self._roofline(graph) > self.hopeless_nanoseconds:
+            return None
+        start = self.clock()
+        try:
+            seconds = self.stopwatch.measure(graph)
+        except (TensaurError, Unpriceable) as error:
+            return Stored(None, str(error))
+        finally:
+            self.tally.seconds += self.clock() - start
+        self.tally.measured += 1
+        return Stored(max(round(seconds * 1e9), 1))
+
+    def _estimate(self, graph: Graph) -> Price:
+        self.tally.estimated += 1
+        amount = self._roofline(graph) * self._factor(_kind(graph))
+        return Price(max(round(amount), 1), PriceKind.ESTIMATED)
+
+    def _tree_estimate(self, tree: Tree | Var, facts: Mapping[str, Fact]) -> int:
+        if isinstance(tree, Var):
+            return 0
+        inputs = [tree_fact(item, facts) for item in tree.inputs]
+        own = self._model.price(tree.op, inputs, tree_fact(tree, facts))
+        return own + sum(self._tree_estimate(item, facts) for item in tree.inputs)
+
+    @property
+    def _model(self) -> Roofline:
+        return Roofline(self.sizes, self.machine)
+
+    def _roofline(self, graph: Graph) -> int:
+        return sum_prices(self._model, graph)
+
+    def _learn(self, graph: Graph, nanoseconds: int) -> None:
+        factor = nanoseconds / max(self._roofline(graph), 1)
+        self._factors.setdefault(_kind(graph), []).append(factor)
+
+    def _factor(self, kind: str) -> float:
+        own = self._factors.get(kind)
+        if own:
+            return median(own)
+        every = [factor for factors in self._factors.values() for factor in factors]
+        return median(every) if every else 1.0
+
+
+def _without_estimates(prices: Mapping[Key, Price]) -> dict[Key, Price]:
+    return {key: item for key, item in prices.items() if item.kind is not PriceKind.ESTIMATED}
+
+
+def _kind(graph: Graph) -> str:
+    """Return the operators of a graph, as a name for its kind."""
+    running = [node.op for node in graph.nodes if runs(node.op)]
+    return "+".join(op.op_type if isinstance(op, Opaque) else type(op).__name__ for op in running)

@@ -1,0 +1,68 @@
+"""From the name of a metric to the model that prices with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from tensaur.cost.analytic import METRICS, PaperCost
+from tensaur.cost.calibrate import calibrated_machine
+from tensaur.cost.measured import DEFAULT_OPSETS, MeasuredCost
+from tensaur.cost.single import Stopwatch
+from tensaur.cost.sizes import Sizes
+from tensaur.cost.store import Context, Store, default_path
+from tensaur.errors import UsageError
+from tensaur.runtime.processor import processor_name
+from tensaur.runtime.session import runtime_name
+
+LATENCY = "latency"
+
+
+def pricer_for(
+    metric: str,
+    sizes: Sizes | None = None,
+    threads: int = 1,
+    store: Path | None = None,
+    *,
+    opsets: Mapping[str, int] | None = None,
+    budget_seconds: float = math.inf,
+) -> MeasuredCost | PaperCost:
+    """Return the model of a metric; it is both a `CostModel` and a `Pricer`.
+
+    `store` is the file of measured prices, None for the one in the user's cache directory. `opsets` are
+    those that the priced operators will be written in.
+    """
+    if metric in METRICS:
+        return METRICS[metric](sizes or {})
+    if metric != LATENCY:
+        raise UsageError(f"cost: {metric!r} is not one of {LATENCY}, {', '.join(METRICS)}")
+    return measured_cost(
+        Store(store or default_path()),
+        sizes=sizes,
+        threads=threads,
+        opsets=opsets,
+        budget_seconds=budget_seconds,
+    )
+
+
+def measured_cost(
+    store: Store,
+    *,
+    sizes: Sizes | None = None,
+    threads: int = 1,
+    opsets: Mapping[str, int] | None = None,
+    budget_seconds: float = math.inf,
+) -> MeasuredCost:
+    """Return the measured cost model of this machine, calibrating it first if that was never done."""
+    opsets = opsets or DEFAULT_OPSETS
+    context = Context(threads, runtime_name(), processor_name())
+    return MeasuredCost(
+        store=store,
+        stopwatch=Stopwatch(threads, opsets),
+        context=context,
+        machine=calibrated_machine(store, context),
+        sizes=sizes or {},
+        opsets=opsets,
+        budget_seconds=budget_seconds,
+    )

@@ -1,0 +1,275 @@
+"""The one way to open and run a model under ONNX Runtime.
+
+Holds `Session` and its settings. Does not make inputs, compare outputs or time anything; no other
+module of Tensaur imports onnxruntime.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensaur.errors import RuntimeFailure
+from tensaur.ir.types import DType
+
+# A ModelProto, a serialised model, or a path (needed where tensors are in files beside the model).
+Model = Any
+# An array, or nested lists and dictionaries of arrays for sequences and maps.
+Value = Any
+Feeds = Mapping[str, Value]
+
+_LEVELS = {
+    "none": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}
+_MESSAGE_LIMIT = 300
+_FATAL = 4
+
+_DTYPES = {
+    "float": DType.FLOAT32,
+    "double": DType.FLOAT64,
+    "float16": DType.FLOAT16,
+    "bfloat16": DType.BFLOAT16,
+    "float8e4m3fn": DType.FLOAT8E4M3FN,
+    "float8e4m3fnuz": DType.FLOAT8E4M3FNUZ,
+    "float8e5m2": DType.FLOAT8E5M2,
+    "float8e5m2fnuz": DType.FLOAT8E5M2FNUZ,
+    "complex64": DType.COMPLEX64,
+    "complex128": DType.COMPLEX128,
+    "bool": DType.BOOL,
+    "string": DType.STRING,
+    "int4": DType.INT4,
+    "uint4": DType.UINT4,
+    **{
+        f"{sign}int{bits}": DType(f"{sign or 'i'}{bits}")
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
+}
+# NumPy arrays of these types reach the runtime only as bytes plus the number of the ONNX type.
+_ONNX_NUMBERS = {
+    DType.BFLOAT16: 16,
+    DType.FLOAT8E4M3FN: 17,
+    DType.FLOAT8E4M3FNUZ: 18,
+    DType.FLOAT8E5M2: 19,
+    DType.FLOAT8E5M2FNUZ: 20,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a session is opened: threads, graph optimisation level, optimisers left out by name."""
+
+    threads: int = 1
+    level: str = "all"
+    disabled_optimizers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of a model: name, the runtime's type text, element type, dimensions.
+
+    A dimension is a size or a name; one without a name in the file is called ``?<port>.<axis>``, as
+    when Tensaur reads the model.
+    `dtype` is None for what is not a tensor.
+    """
+
+    name: str
+    kind: str
+    dtype: DType | None
+    dims: tuple[int | str, ...]
+
+
+@dataclass
+class Session:
+    """An open model; `model` and `settings` are kept so that it can be opened again."""
+
+    model: Model
+    settings: Settings
+    _session: Any
+    _keep: object = field(default=None, repr=False)
+
+    @cached_property
+    def inputs(self) -> tuple[Port, ...]:
+        """Return the inputs that have to be given."""
+        return tuple(_port(item) for item in self._session.get_inputs())
+
+    @cached_property
+    def optional_inputs(self) -> tuple[Port, ...]:
+        """Return the initialisers that the caller may override."""
+        return tuple(_port(item) for item in self._session.get_overridable_initializers())
+
+    @cached_property
+    def outputs(self) -> tuple[Port, ...]:
+        """Return the outputs."""
+        return tuple(_port(item) for item in self._session.get_outputs())
+
+    def run(self, feeds: Feeds) -> dict[str, Value]:
+        """Run once and return the outputs by name; RuntimeFailure if the runtime refuses."""
+        names = [port.name for port in self.outputs]
+        try:
+            if self._is_exotic:
+                values = self._session.run_with_ort_values(names, _ort_values(feeds))
+                return {name: _to_array(value) for name, value in zip(names, values, strict=True)}
+            values = self._session.run(names, dict(feeds))
+        except Exception as error:
+            raise _failure("running the model failed", error) from error
+        return dict(zip(names, values, strict=True))
+
+    def runner(self, feeds: Feeds) -> Callable[[], None]:
+        """Return a function that runs once on these inputs, with as little around the run as possible."""
+        session = self._session
+        try:
+            binding = session.io_binding()
+            for name, value in _ort_values(feeds).items():
+                binding.bind_ortvalue_input(name, value)
+            for port in self.outputs:
+                binding.bind_output(port.name)
+            session.run_with_iobinding(binding)
+        except Exception:  # strings and sequences cannot be bound
+            return self._plain_runner(feeds)
+        raw, bound = session._sess, binding._iobinding  # the wrapper costs a tenth of a short run
+
+        def run() -> None:
+            raw.run_with_iobinding(bound, None)
+
+        return run
+
+    def reopened(self, settings: Settings | None = None) -> Session:
+        """Open the same model once more, by default with the same settings."""
+        return open_session(self.model, settings or self.settings)
+
+    def _plain_runner(self, feeds: Feeds) -> Callable[[], None]:
+        self.run(feeds)
+
+        def run() -> None:
+            self._session.run(None, feeds)
+
+        return run
+
+    @cached_property
+    def _is_exotic(self) -> bool:
+        return any(port.dtype in _ONNX_NUMBERS for port in (*self.inputs, *self.outputs))
+
+
+def open_session(model: Model, settings: Settings | None = None) -> Session:
+    """Open a model on the CPU; RuntimeFailure, in one line, if the runtime refuses it."""
+    settings = settings or Settings()
+    if settings.level not in _LEVELS:
+        raise RuntimeFailure(f"level: {settings.level!r} is not one of {', '.join(_LEVELS)}")
+    ort = _onnxruntime()
+    options = ort.SessionOptions()
+    options.log_severity_level = _FATAL
+    options.intra_op_num_threads = settings.threads
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _LEVELS[settings.level])
+    source, keep = _source(model)
+    try:
+        session = ort.InferenceSession(
+            source,
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=list(settings.disabled_optimizers),
+        )
+    except Exception as error:
+        raise _failure("the runtime refuses the model", error) from error
+    return Session(model, settings, session, keep)
+
+
+def runtime_name() -> str:
+    """Return name and version of the runtime, as they key measured costs."""
+    return f"onnxruntime {_onnxruntime().__version__}"
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's message as one line of bounded length, without the runtime's status prefix."""
+    text = " ".join(str(error).split())
+    if text.startswith("[ONNXRuntimeError]"):
+        text = text.split(" : ", 3)[-1]
+    if len(text) > _MESSAGE_LIMIT:
+        text = text[: _MESSAGE_LIMIT - 3] + "..."
+    return text.rstrip(".") or type(error).__name__
+
+
+@cache
+def _onnxruntime() -> Any:
+    import onnxruntime  # noqa: PLC0415  # heavy: imported when used
+
+    onnxruntime.set_default_logger_severity(_FATAL)
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime
+
+
+def _source(model: Model) -> tuple[str | bytes, object]:
+    if isinstance(model, (bytes, bytearray)):
+        return bytes(model), None
+    if isinstance(model, (str, os.PathLike)):
+        path = Path(model)
+        if not path.is_file():
+            raise RuntimeFailure(f"{path}: no such file")
+        return str(path), None
+    try:
+        return model.SerializeToString(), None
+    except Exception:  # protobuf holds at most 2 GB in one message
+        return _source_on_disk(model)
+
+
+def _source_on_disk(model: Model) -> tuple[str, object]:
+    import onnx  # noqa: PLC0415  # heavy: imported when used
+
+    folder = tempfile.TemporaryDirectory(prefix="tensaur-")
+    path = Path(folder.name) / "model.onnx"
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)  # saving to external data empties the tensors
+    try:
+        onnx.save_model(copy, str(path), save_as_external_data=True, location="model.data")
+    except Exception as error:
+        raise _failure("the model cannot be serialised", error) from error
+    return str(path), folder
+
+
+def _failure(place: str, error: BaseException) -> RuntimeFailure:
+    return RuntimeFailure(f"{place}: {one_line(error)}")
+
+
+def _port(item: Any) -> Port:
+    kind: str = item.type
+    inner = kind.removeprefix("tensor(").removesuffix(")") if kind.startswith("tensor(") else ""
+    dims = tuple(
+        dim if isinstance(dim, int) or (dim and not dim.startswith("?")) else f"?{item.name}.{axis}"
+        for axis, dim in enumerate(item.shape)
+    )
+    return Port(item.name, kind, _DTYPES.get(inner), dims)
+
+
+def _ort_values(feeds: Feeds) -> dict[str, Any]:
+    values = _onnxruntime().OrtValue
+    result = {}
+    for name, array in feeds.items():
+        number = _ONNX_NUMBERS.get(DType.of(array.dtype))
+        if number is None:
+            result[name] = values.ortvalue_from_numpy(np.ascontiguousarray(array))
+            continue
+        raw = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+        result[name] = values.ortvalue_from_numpy_with_onnx_type(raw, number)
+    return result
+
+
+def _to_array(value: Any) -> Value:
+    dtype = _DTYPES.get(value.data_type().removeprefix("tensor(").removesuffix(")"))
+    if dtype not in _ONNX_NUMBERS or dtype is None:
+        return value.numpy()
+    shape = tuple(value.shape())
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.numpy.itemsize
+    data = ctypes.string_at(value.data_ptr(), nbytes) if nbytes else b""
+    return np.frombuffer(data, dtype=dtype.numpy).reshape(shape)

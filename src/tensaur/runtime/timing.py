@@ -1,0 +1,213 @@
+"""Interleaved timing of several models, and the statistics that turn it into a ratio with an interval.
+
+Identical models read up to 8 % apart between sessions (memory layout), and a shared machine drifts by
+more than that within seconds. So the unit of the statistics is the *replicate*: fresh sessions of all
+contestants, timed in blocks; a block runs every contestant in a random order and gives one ratio; the
+median of the blocks' ratios is the replicate's one sample. Intervals come from the spread between
+replicates alone. Does not decide what to keep (`verdict`) and does not open sessions itself: a
+contestant is a function that opens one, so that tests can time fakes on a fake clock.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from statistics import fmean, median, stdev
+
+import numpy as np
+
+from tensaur.runtime.session import Feeds, Model, Settings, open_session
+
+Run = Callable[[], object]
+# Opens a fresh session and returns one function for every workload, each running it once.
+Contestant = Callable[[], Sequence[Run]]
+Clock = Callable[[], float]
+
+CONFIDENCE = 0.95
+
+# The share of a burst's runs that count as undisturbed: low, since disturbance only ever adds time.
+_LOW_QUANTILE = 0.2
+_LONGEST_BURST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A ratio of times, above 1 where the second is faster, with its confidence interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much to time: seconds in all, replicates, blocks in a replicate, seconds of one burst.
+
+    At least `least` replicates are made whatever the seconds say; without them there is no interval.
+    """
+
+    seconds: float = 10.0
+    replicates: int = 12
+    least: int = 3
+    blocks: int = 7
+    burst_seconds: float = 0.01
+
+
+@dataclass
+class RaceResult:
+    """Log-ratios of the first contestant's time to each one's, and each one's seconds.
+
+    `logs[c][w]` holds one sample for every replicate of contestant c on workload w, and
+    `seconds[c][w]` the time of one run in each replicate.
+    """
+
+    logs: list[list[list[float]]] = field(default_factory=list)
+    seconds: list[list[list[float]]] = field(default_factory=list)
+
+    @property
+    def replicates(self) -> int:
+        """Return how many replicates were completed."""
+        return len(self.logs[0][0]) if self.logs and self.logs[0] else 0
+
+    def estimate(self, contestant: int, confidence: float = CONFIDENCE) -> Estimate:
+        """Return first / contestant over all workloads, each workload counting the same."""
+        rows = self.logs[contestant]
+        return estimate([fmean(sample) for sample in zip(*rows, strict=True)], confidence)
+
+    def by_workload(self, contestant: int, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return first / contestant for every workload."""
+        return tuple(estimate(row, confidence) for row in self.logs[contestant])
+
+    def time(self, contestant: int) -> float:
+        """Return the contestant's typical seconds for one run of every workload."""
+        return sum(median(row) for row in self.seconds[contestant])
+
+
+def estimate(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Return the geometric mean ratio with Student's t interval; a single sample bounds nothing."""
+    center = fmean(log_ratios)
+    if len(log_ratios) < 2:
+        return Estimate(math.exp(center), 0.0, math.inf)
+    from scipy.special import stdtrit  # noqa: PLC0415  # heavy: imported when used
+
+    count = len(log_ratios)
+    quantile = float(stdtrit(count - 1, 0.5 + confidence / 2))
+    half = quantile * stdev(log_ratios) / math.sqrt(count)
+    return Estimate(math.exp(center), math.exp(center - half), math.exp(min(center + half, 700.0)))
+
+
+@dataclass
+class Race:
+    """Times contestants against the first one, replicate after replicate.
+
+    `settled` may end the race early; it is asked after every replicate from `limits.least` on.
+    """
+
+    contestants: Sequence[Contestant]
+    limits: Limits = field(default_factory=Limits)
+    settled: Callable[[RaceResult], bool] = lambda result: False
+    clock: Clock = time.perf_counter
+    rng: Random = field(default_factory=lambda: Random(0))
+    result: RaceResult = field(default_factory=RaceResult)
+
+    def run(self) -> RaceResult:
+        """Run replicates until the limits are reached or the race is settled."""
+        start = self.clock()
+        while self.result.replicates < self.limits.replicates:
+            self._replicate()
+            done, spent = self.result.replicates, self.clock() - start
+            if done < self.limits.least:
+                continue
+            if spent * (done + 1) / done > self.limits.seconds or self.settled(self.result):
+                break
+        return self.result
+
+    def _replicate(self) -> None:
+        deadline = self.clock() + self.limits.seconds / self.limits.least
+        runs: list[Sequence[Run]] = [()] * len(self.contestants)
+        for index in self._shuffled():
+            runs[index] = self.contestants[index]()
+        workloads = len(runs[0])
+        if not self.result.logs:
+            self.result.logs = [[[] for _ in range(workloads)] for _ in runs]
+            self.result.seconds = [[[] for _ in range(workloads)] for _ in runs]
+        for workload in range(workloads):
+            share = (deadline - self.clock()) / (workloads - workload)
+            self._time_workload([run[workload] for run in runs], workload, share)
+
+    def _time_workload(self, runs: Sequence[Run], workload: int, seconds: float) -> None:
+        until = self.clock() + seconds
+        warm = [self._burst(run, 2) for run in runs]
+        counts = [
+            max(1, min(_LONGEST_BURST, round(self.limits.burst_seconds / max(each, 1e-9))))
+            for each in warm
+        ]
+        blocks: list[list[float]] = []
+        while len(blocks) < self.limits.blocks:
+            times = [0.0] * len(runs)
+            for index in self._shuffled():
+                times[index] = self._burst(runs[index], counts[index])
+            blocks.append(times)
+            if len(blocks) >= 2 and self.clock() > until:
+                break
+        for index in range(len(runs)):
+            logs = [math.log(times[0] / times[index]) for times in blocks]
+            self.result.logs[index][workload].append(median(logs))
+            self.result.seconds[index][workload].append(median(times[index] for times in blocks))
+
+    def _burst(self, run: Run, count: int) -> float:
+        clock, times = self.clock, []
+        for _ in range(count):
+            start = clock()
+            run()
+            times.append(clock() - start)
+        return max(float(np.quantile(times, _LOW_QUANTILE)), 1e-9)
+
+    def _shuffled(self) -> list[int]:
+        order = list(range(len(self.contestants)))
+        self.rng.shuffle(order)
+        return order
+
+
+def contestant(model: Model, feeds: Sequence[Feeds], settings: Settings) -> Contestant:
+    """Return a contestant that opens a session of the model and runs it on every one of the inputs."""
+
+    def open_runs() -> Sequence[Run]:
+        session = open_session(model, settings)
+        return [session.runner(given) for given in feeds]
+
+    return open_runs
+
+
+def race(
+    models: Sequence[Model],
+    feeds: Sequence[Feeds],
+    *,
+    threads: int = 1,
+    limits: Limits | None = None,
+    seed: int = 0,
+) -> RaceResult:
+    """Time models on the same inputs in this process; ratios are those of the first to each."""
+    settings = Settings(threads=threads)
+    entrants = [contestant(model, feeds, settings) for model in models]
+    return Race(entrants, limits or Limits(), rng=Random(seed)).run()
+
+
+def latency(
+    run: Run, seconds: float = 0.03, clock: Clock = time.perf_counter, most: int = 5000
+) -> float:
+    """Return the seconds that one undisturbed run takes, from runs filling about `seconds`."""
+    start = clock()
+    run()
+    times: list[float] = []
+    while len(times) < 3 or (clock() - start < seconds and len(times) < most):
+        before = clock()
+        run()
+        times.append(clock() - before)
+    return float(np.quantile(times, _LOW_QUANTILE))
