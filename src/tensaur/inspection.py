@@ -8,19 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tensaur.cost.analytic import Bytes, Flops, Launches
-from tensaur.cost.measured import measured_cost
-from tensaur.cost.model import CostModel, PriceKind
+from tensaur.cost.model import CostModel, PriceKind, runs
+from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import dim_size, graph_sizes, static_fact
-from tensaur.cost.store import Store, default_path
 from tensaur.ir.dims import product
 from tensaur.ir.graph import Graph
-from tensaur.ir.operator import STRUCTURAL, Literal, Opaque, Operator, Weight, type_nbytes
+from tensaur.ir.operator import Literal, Opaque, Weight, type_nbytes
 from tensaur.ir.types import TensorType, Type
 from tensaur.onnx_io.source import Source
 from tensaur.options import Options
-
-_ON_PAPER = {"flops": Flops, "bytes": Bytes, "launches": Launches}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ def inspect(
     rows: dict[str, OperatorRow] = {}
     for position in live:
         op = graph.nodes[position].op
-        if _runs(op):
+        if runs(op):
             name = str(op) if isinstance(op, Opaque) else type(op).__name__
             row = rows.get(name, OperatorRow(name, not isinstance(op, Opaque), 0, 0, 0, 0, 0))
             rows[name] = _with_node(row, graph, position, prices, complete)
@@ -106,13 +102,7 @@ def inspect(
 def inspect_source(source: Source, options: Options) -> Inspection:
     """Inspect a model that was read; latency is what the store holds, else estimated, never measured."""
     sizes = graph_sizes(source.graph, options.sizes)
-    if options.cost == "latency":
-        store = Store(options.store or default_path())
-        prices: CostModel = measured_cost(
-            store, threads=options.threads, sizes=sizes, budget_seconds=0
-        )
-    else:
-        prices = _ON_PAPER[options.cost](sizes)
+    prices = pricer_for(options.cost, sizes, options.threads, options.store, budget_seconds=0)
     unit = "ns" if options.cost == "latency" else options.cost
     return inspect(source.graph, prices, opset=source.opset, cost_unit=unit, sizes=sizes)
 
@@ -141,7 +131,3 @@ def _parameters(graph: Graph, live: Sequence[int]) -> list[TensorType]:
     types = [op.type for op in ops if isinstance(op, Weight)]
     small = [op.value.type for op in ops if isinstance(op, Literal)]
     return types + [kind for kind in small if kind.dtype.is_float]
-
-
-def _runs(op: Operator) -> bool:
-    return isinstance(op, Opaque) or not isinstance(op, STRUCTURAL)

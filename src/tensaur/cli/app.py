@@ -16,7 +16,7 @@ DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 EPILOG = (
     "Exit codes: 0 done (also when the original is kept); 1 a model or file was refused, "
-    "or `compare` found a difference; 2 wrong usage; 130 interrupted twice."
+    "or `compare` found a difference; 2 wrong usage; 130 interrupted before there was a result."
 )
 
 app = typer.Typer(
@@ -68,13 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader has gone; the interpreter would complain once more at exit
         return DONE
     if result == INTERRUPTED:
-        return _fail("interrupted, nothing was written", INTERRUPTED)
+        return _fail("interrupted before there was a result, nothing was written", INTERRUPTED)
     return int(result or DONE)
 
 
 def _usage(error: typer.TyperException) -> int:
     # Without arguments the help is the message, and it has been printed.
-    message = " ".join(error.format_message().split())
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
     if not message:
         return USAGE
     return _fail(f"{message[0].lower()}{message[1:].rstrip('.')}", error.exit_code)

@@ -21,7 +21,7 @@ DEFAULT = Options()
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", metavar="FAST.ONNX", help="Where to write.  [default: MODEL.opt.onnx]"
+        "--output", "-o", metavar="FAST.ONNX", help="Where to write; MODEL.opt.onnx if left out."
     ),
 ]
 TimeLimit = Annotated[
@@ -50,7 +50,7 @@ MaxGrowth = Annotated[
     typer.Option(
         "--max-growth",
         metavar="BYTES",
-        help="How much the file may grow (500kB, 2MB).  [default: the greater of 1 % and 1 MiB]",
+        help="How much constants may grow (500kB, 2MB); if left out, the greater of 1 % and 1 MiB.",
     ),
 ]
 Rules = Annotated[

@@ -72,9 +72,10 @@ def arrays(path: Path | None) -> Mapping[str, Any] | None:
     if path is None:
         return None
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise UsageError(f"--inputs {path}: expected an .npz archive of named arrays")
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise UsageError(f"--inputs {path}: expected an .npz archive of named arrays")
+        with archive:
             return {name: archive[name] for name in archive.files}
     except OSError as error:
         raise UsageError(f"--inputs {path}: {(error.strerror or str(error)).lower()}") from error

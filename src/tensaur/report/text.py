@@ -137,7 +137,7 @@ def rule_list(rules: Sequence[Rule]) -> str:
         f"{str(rule).removeprefix(rule.name + ': ')}"
         for rule in rules
     ]
-    return "\n".join([*lines, f"{len(rules)} rules"])
+    return "\n".join([*lines, f"{len(rules)} rule{'' if len(rules) == 1 else 's'}"])
 
 
 def inspection_text(found: Inspection, source: str) -> str:

@@ -1,0 +1,67 @@
+import pytest
+
+from tensaur.errors import RuleError, UnsoundRule, UsageError
+from tensaur.rulefile import load_rules
+
+HEAD = """
+from tensaur.ir.rule import Rule
+from tensaur.ir.term import Var
+from tensaur.ops import add, mul, neg, sub
+
+x, y = Var("x"), Var("y")
+"""
+SOUND = HEAD + 'RULES = (Rule("mine-negate-twice", neg(neg(x)), x),)\n'
+UNSOUND = HEAD + 'RULES = (Rule("mine-swap", sub(x, y), sub(y, x)),)\n'
+
+
+def write(folder, text):
+    path = folder / "mine.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_sound_rules_are_loaded(tmp_path):
+    said = []
+    (rule,) = load_rules(write(tmp_path, SOUND), say=said.append)
+    assert rule.name == "mine-negate-twice"
+    assert said == ["verifying mine-negate-twice"]
+
+
+def test_all_rules_goes_before_rules(tmp_path):
+    text = SOUND + "ALL_RULES = list(RULES)\nRULES = None\n"
+    assert len(load_rules(write(tmp_path, text))) == 1
+
+
+def test_a_refuted_rule_is_refused_with_an_example(tmp_path):
+    with pytest.raises(UnsoundRule, match=r"mine\.py: rule mine-swap is refuted: .*Sub"):
+        load_rules(write(tmp_path, UNSOUND))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("x = (", "line 1: SyntaxError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("import missing_module", "ModuleNotFoundError"),
+        ("x = 1", "defines neither ALL_RULES nor RULES"),
+        ("RULES = 3", "RULES is not a tuple of rules"),
+        ("RULES = (1,)", "RULES is not a tuple of rules"),
+        (HEAD + 'RULES = (Rule("mine-free", neg(x), y),)', "y is not bound"),
+        (HEAD + "RULES = (add(x),)", "1 inputs given"),
+        (SOUND + "RULES = RULES * 2", "'mine-negate-twice' is taken"),
+    ],
+)
+def test_a_broken_file_is_refused_in_one_line(tmp_path, text, fault):
+    with pytest.raises(RuleError, match=fault) as caught:
+        load_rules(write(tmp_path, text))
+    assert "mine.py: " in str(caught.value)
+
+
+def test_library_names_are_taken(tmp_path):
+    with pytest.raises(RuleError, match="is taken"):
+        load_rules(write(tmp_path, SOUND), taken=["mine-negate-twice"])
+
+
+def test_a_missing_file_is_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match="no such file"):
+        load_rules(tmp_path / "none.py")
