@@ -1,0 +1,59 @@
+"""What the documentation says is true: links lead somewhere, code runs, flags exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tensaur.cli import main
+from tensaur.rulefile import load_rules
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Documented above `tensaur --help` itself, or of other programs.
+COMMANDS = ("optimize", "compare", "inspect", "demo", "rules list")
+
+
+def blocks(path, language):
+    text = path.read_text(encoding="utf-8")
+    return [code for name, code in FENCE.findall(text) if name == language]
+
+
+def test_there_are_pages():
+    assert {"README.md", "CONTRIBUTING.md", "writing-rules.md"} <= {path.name for path in PAGES}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    links = LINK.findall(path.read_text(encoding="utf-8"))
+    targets = [link for link in links if not link.startswith(("http:", "https:"))]
+    assert [link for link in targets if not (path.parent / link).exists()] == []
+
+
+def test_the_rules_of_the_guide_are_sound(tmp_path):
+    (code,) = [
+        code for code in blocks(ROOT / "docs" / "writing-rules.md", "python") if "RULES" in code
+    ]
+    path = tmp_path / "mine.py"
+    path.write_text(code, encoding="utf-8")
+    assert [rule.name for rule in load_rules(path)] == ["mine-negate-twice", "mine-associate"]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_python_of_the_pages_compiles(path):
+    for code in blocks(path, "python"):
+        compile(code, path.name, "exec")
+
+
+def test_flags_of_the_readme_exist(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    known = ""
+    for command in COMMANDS:
+        assert main([*command.split(), "--help"]) == 0
+        known += capsys.readouterr().out
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - {"--version", "--help"}
+    assert flags, "the README shows the command line"
+    assert {flag for flag in flags if flag not in known} == set()
