@@ -148,17 +148,19 @@ def draw_array(
     if dtype.numpy.kind == "c":
         real, imaginary = rng.standard_normal((2, *shape))
         return np.asarray(real + 1j * imaginary, dtype=dtype.numpy)
-    if not dtype.is_float:  # 4- and 8-bit types: small numbers that all of them hold
-        return rng.integers(0, 2, size=shape).astype(dtype.numpy)
+    if not dtype.is_float:  # narrow types: numbers that all of them hold (one has no zero)
+        low = 1 if dtype.value.startswith("f") else 0
+        return rng.integers(low, low + 2, size=shape).astype(dtype.numpy)
     return np.asarray(_draw_floats(rng, dtype, shape, regime), dtype=dtype.numpy)
 
 
 def load_npz(path: str | Path, ports: Sequence[Port]) -> dict[str, Array]:
     """Read one set of inputs from an ``.npz`` file; UsageError, in one line, names what does not fit."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise UsageError(f"{path}: not an npz file")
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise UsageError(f"{path}: not an npz file")
+        with archive:
             arrays = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or "not an npz file of plain arrays"

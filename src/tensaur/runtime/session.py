@@ -33,6 +33,7 @@ _LEVELS = {
     "all": "ORT_ENABLE_ALL",
 }
 _MESSAGE_LIMIT = 300
+_CUT = " [...]"
 _FATAL = 4
 
 _DTYPES = {
@@ -197,7 +198,7 @@ def one_line(error: BaseException) -> str:
     if text.startswith("[ONNXRuntimeError]"):
         text = text.split(" : ", 3)[-1]
     if len(text) > _MESSAGE_LIMIT:
-        text = text[: _MESSAGE_LIMIT - 3] + "..."
+        text = text[: _MESSAGE_LIMIT - len(_CUT)] + _CUT
     return text.rstrip(".") or type(error).__name__
 
 

@@ -120,7 +120,10 @@ def judge(
     reason = objection(timing, margin)
     if reason:
         return Verdict(False, reason, timing)
-    confirmation = confirm()
+    try:
+        confirmation = confirm()
+    except RuntimeFailure as error:  # what cannot be confirmed is not accepted, nor is it an error
+        return Verdict(False, f"not confirmed: {error}", timing)
     # The fresh process repeats the question "is it faster at all"; asking for the margin twice would
     # only reject true gains close to it.
     reason = objection(confirmation, 0.0)
