@@ -1,0 +1,311 @@
+"""Draw concrete instances of a rule's find side: operators, leaf types, leaf data and what is known of them.
+
+Terms are walked from the result towards the leaves with `Operator.sample`; the types this proposes for
+shared variables are only proposals, and typing the whole from the leaves upwards decides. Does not
+compare the two sides of a rule: that is `verify`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from tensaur.errors import TypeMismatch
+from tensaur.ir.operator import Absent, Operator, Project, Sample
+from tensaur.ir.rule import EXACT, Rule
+from tensaur.ir.term import (
+    Apply,
+    AttrVar,
+    Bindings,
+    Derived,
+    NotApplicable,
+    OpVar,
+    Seq,
+    Term,
+    Tree,
+    Var,
+    resolve,
+    subterms,
+    tree_fact,
+)
+from tensaur.ir.types import DType, Fact, Known, OtherType, TensorType
+from tensaur.synth.settle import Leaf, Proposal, Settling
+
+_RANKS = (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5)
+_SIZES = (1, 2, 2, 3, 3, 4)
+_SETTLINGS = 8  # ways to choose constants and symbols for one set of leaf types
+_DRAWS = 8  # samples of one operator, of which the one that fits best is taken
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Concrete trees for the find side, over named leaves; `sizes` gives the value of each symbol."""
+
+    finds: tuple[Tree, ...]
+    leaves: Mapping[str, Leaf]
+    bindings: Bindings
+    sizes: Mapping[str, int]
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements of all leaves together, as a measure of how simple it is."""
+        return sum(int(np.prod(leaf.type.static_shape or ())) for leaf in self.leaves.values())
+
+
+@dataclass
+class _Draft:
+    """An instance in the making."""
+
+    leaves: dict[str, Proposal] = field(default_factory=dict)
+    attrs: dict[str, Any] = field(default_factory=dict)
+    ops: dict[str, Operator] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
+    samples: list[_Drawn] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A sample, and the type of the result for which it was drawn."""
+
+    kind: TensorType
+    sample: Sample
+
+
+class InstanceSampler:
+    """Draws well-typed instances of the find side of one one-way rule."""
+
+    def __init__(self, rule: Rule, rng: Random) -> None:
+        self.rule = rule
+        self.rng = rng
+        self._hints = _hints(rule)
+        self._dtypes = _dtypes(rule)
+        self._lengths = _member_lengths(rule)
+
+    def draw(self) -> Iterator[Instance]:
+        """Yield instances with one set of operators and leaf types; none if the types contradict.
+
+        They differ in which leaves are constants or literals and in which dimensions are symbolic.
+        """
+        draft = _Draft(lengths=dict(self._lengths))
+        output = self._output()
+        for term in self.rule.finds:
+            if not self._walk(term, output, draft):
+                return
+            output = self._vary(output)
+        for attempt in range(_SETTLINGS):
+            instance = self._settle(draft)
+            if instance is not None:
+                yield instance
+            elif attempt >= _SETTLINGS // 3:
+                return
+
+    # Walking from the result to the leaves.
+
+    def _output(self) -> TensorType:
+        rank = self.rng.choice(_RANKS)
+        shape = tuple(self.rng.choice(_SIZES) for _ in range(rank))
+        return TensorType(self.rng.choice(self._dtypes), shape)
+
+    def _vary(self, output: TensorType) -> TensorType:
+        shape = list(output.shape or ())
+        if shape and self.rng.random() < 0.7:
+            shape[self.rng.randrange(len(shape))] = self.rng.choice(_SIZES)
+        return TensorType(output.dtype, tuple(shape))
+
+    def _walk(
+        self, term: Term, output: Proposal | OtherType, draft: _Draft, index: int = 0
+    ) -> bool:
+        """Propose leaves below `term` so that its result has the type `output`."""
+        if isinstance(term, Apply) and term.op is Absent:
+            return True
+        if isinstance(output, OtherType):
+            return False
+        if isinstance(term, Var):
+            draft.leaves.setdefault(term.name, output)
+            return True
+        assert isinstance(term, Apply)
+        if term.op is Project:
+            return self._walk(term.inputs[0], output, draft, self._output_index(term, draft))
+        kind = output if isinstance(output, TensorType) else output.type
+        sample = self._best_sample(term, kind, draft, index)
+        if sample is None:
+            return False
+        draft.samples.append(_Drawn(kind, sample))
+        self._bind(term, sample.op, draft)
+        below = list(zip(self._input_terms(term, sample, draft), sample.inputs, strict=False))
+        self.rng.shuffle(below)
+        return all(self._walk(item, proposal, draft) for item, proposal in below)
+
+    def _output_index(self, term: Apply, draft: _Draft) -> int:
+        value = dict(term.attrs)["index"]
+        if isinstance(value, AttrVar):
+            value = draft.attrs.setdefault(value.name, self.rng.randrange(3))
+        assert isinstance(value, int)
+        return value
+
+    def _input_terms(self, term: Apply, sample: Sample, draft: _Draft) -> list[Term]:
+        if len(term.inputs) == 1 and isinstance(term.inputs[0], Seq):
+            seq = term.inputs[0]
+            length = draft.lengths.setdefault(seq.name, len(sample.inputs))
+            return [seq.item(i) for i in range(length)]
+        return list(term.inputs)
+
+    def _best_sample(
+        self, term: Apply, kind: TensorType, draft: _Draft, index: int
+    ) -> Sample | None:
+        best: Sample | None = None
+        best_faults = 1_000_000
+        for _ in range(_DRAWS):
+            sample = self._sample(term, kind, draft, index)
+            if sample is None:
+                continue
+            faults = self._faults(term, sample, draft)
+            if faults < best_faults:
+                best, best_faults = sample, faults
+            if faults == 0:
+                break
+        return None if best is None else self._conform(term, best, draft)
+
+    def _sample(self, term: Apply, kind: TensorType, draft: _Draft, index: int) -> Sample | None:
+        if isinstance(term.op, OpVar):
+            bound = draft.ops.get(term.op.name)
+            op = self.rng.choice(term.op.choices) if bound is None else type(bound)
+        else:
+            op = term.op
+        # Rules like operands of one shape, which independent draws seldom give.
+        like = [d for d in draft.samples if type(d.sample.op) is op and d.kind == kind]
+        try:
+            if like and self.rng.random() < 0.3:
+                sample = self.rng.choice(like).sample
+            else:
+                sample = op.sample(self.rng, kind, index)
+        except TypeMismatch:
+            return None
+        wanted = len(term.inputs)
+        if wanted == 1 and isinstance(term.inputs[0], Seq):
+            wanted = draft.lengths.get(term.inputs[0].name, len(sample.inputs))
+        return sample if len(sample.inputs) >= wanted else None
+
+    def _faults(self, term: Apply, sample: Sample, draft: _Draft) -> int:
+        """Count in how many places a sample disagrees with the term and with what is bound."""
+        faults = 0
+        for name, wanted in self._wanted(term, draft):
+            faults += getattr(sample.op, name) != wanted
+        if isinstance(term.op, OpVar):
+            faults += draft.ops.get(term.op.name, sample.op) != sample.op
+        for item, proposal in zip(term.inputs, sample.inputs, strict=False):
+            if isinstance(item, Apply) and item.op is Absent:
+                continue
+            bound = draft.leaves.get(item.name) if isinstance(item, Var) else None
+            faults += bound is not None and _type(bound) != _type(proposal)
+            faults += isinstance(proposal, OtherType)
+        return faults
+
+    def _wanted(self, term: Apply, draft: _Draft) -> Iterator[tuple[str, Any]]:
+        for name, value in term.attrs:
+            if not isinstance(value, AttrVar):
+                yield name, value
+            elif value.name in draft.attrs:
+                yield name, draft.attrs[value.name]
+
+    def _conform(self, term: Apply, sample: Sample, draft: _Draft) -> Sample | None:
+        """Give the sampled operator the attributes that the term and the bindings ask for."""
+        if isinstance(term.op, OpVar):
+            bound = draft.ops.get(term.op.name)
+            return sample if bound is None else Sample(bound, sample.inputs)
+        changes = {}
+        given = dict(term.attrs)
+        for name in type(sample.op).field_names():
+            value = given.get(name)
+            if name not in given:
+                continue
+            if not isinstance(value, AttrVar):
+                changes[name] = value
+            elif value.name in draft.attrs:
+                changes[name] = draft.attrs[value.name]
+            elif value.name in self._hints and self.rng.random() < 0.5:
+                changes[name] = self.rng.choice(self._hints[value.name])
+        try:
+            return Sample(dataclasses.replace(sample.op, **changes), sample.inputs)
+        except (TypeError, ValueError, TypeMismatch):
+            return None
+
+    def _bind(self, term: Apply, op: Operator, draft: _Draft) -> None:
+        if isinstance(term.op, OpVar):
+            draft.ops.setdefault(term.op.name, op)
+        for name, value in term.attrs:
+            if isinstance(value, AttrVar):
+                draft.attrs.setdefault(value.name, getattr(op, name))
+
+    # From proposals to leaves, and typing upwards.
+
+    def _settle(self, draft: _Draft) -> Instance | None:
+        settle = Settling(self.rng, self._hints)
+        leaves = {name: settle.leaf(name, proposal) for name, proposal in draft.leaves.items()}
+        concrete = Bindings(
+            {name: _concrete_fact(leaf) for name, leaf in leaves.items()},
+            draft.attrs,
+            draft.ops,
+            draft.lengths,
+        )
+        facts = {name: leaf.fact for name, leaf in leaves.items()}
+        try:
+            finds = tuple(_tree(resolve(term, concrete)) for term in self.rule.finds)
+            kinds = [tree_fact(tree, concrete.facts).type for tree in finds]
+            for tree in finds:
+                tree_fact(tree, facts)
+        except (TypeMismatch, NotApplicable, TypeError, ValueError):
+            return None
+        first = kinds[0]
+        if isinstance(first, TensorType) and first.dtype not in self.rule.dtypes:
+            return None
+        bindings = dataclasses.replace(concrete, facts=facts)
+        return Instance(finds, leaves, bindings, settle.sizes)
+
+
+def _concrete_fact(leaf: Leaf) -> Fact:
+    return Fact(leaf.type, leaf.data, constant=leaf.fact.constant)
+
+
+def _type(proposal: Proposal | OtherType) -> TensorType | OtherType:
+    return proposal.type if isinstance(proposal, Known) else proposal
+
+
+def _tree(tree: Tree | Var) -> Tree:
+    assert isinstance(tree, Tree)
+    return tree
+
+
+def _hints(rule: Rule) -> dict[str, list[Any]]:
+    """Collect for each variable the plain values that stand beside it in a derived value."""
+    hints: dict[str, list[Any]] = {}
+    for root in (*rule.when, *rule.makes):
+        for term in subterms(root):
+            if not isinstance(term, Derived):
+                continue
+            values = [item for item in term.args if isinstance(item, (int, float, tuple))]
+            for item in term.args:
+                if isinstance(item, (Var, AttrVar)):
+                    hints.setdefault(item.name, []).extend(values)
+    return {name: values for name, values in hints.items() if values}
+
+
+def _member_lengths(rule: Rule) -> dict[str, int]:
+    """Return the length of the sequence that an instance of a group rule still names."""
+    if not rule.members:
+        return {}
+    made = (term for root in (*rule.makes, *rule.when) for term in subterms(root))
+    return {term.name: rule.members for term in made if isinstance(term, Seq)}
+
+
+def _dtypes(rule: Rule) -> tuple[DType, ...]:
+    if rule.exactness is EXACT:
+        floats = (DType.FLOAT32,) * 8 + (DType.FLOAT64, DType.FLOAT16)
+        return (*floats, DType.INT32, DType.INT64, DType.INT64, DType.UINT8, DType.INT8, DType.BOOL)
+    wide = (DType.FLOAT64,) * 10 + (DType.FLOAT32,)
+    return (*wide, DType.INT32, DType.INT64, DType.UINT8) if rule.integers else wide

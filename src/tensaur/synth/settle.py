@@ -1,0 +1,113 @@
+"""Decide for the leaves of an instance which are constants or literals, and what is symbolic.
+
+Draws facts and data for proposed leaf types; knows nothing of terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from tensaur.ir.dims import Dim, symbol
+from tensaur.ir.types import KNOWN_LIMIT, DType, Fact, Known, TensorType
+
+Proposal = TensorType | Known
+
+_NUMBERS = (0.0, 1.0, -1.0, 2.0, 0.5, 3.0, -0.5, 6.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One variable of an instance: its concrete type, its data if they are not free, what is known.
+
+    `fact` is what a rule may see: dimensions may be symbols there, and data need not be known.
+    """
+
+    type: TensorType
+    data: Known | None
+    fact: Fact
+
+
+class Settling:
+    """Decides for one instance which leaves are inputs, constants or literals, and what is symbolic."""
+
+    def __init__(self, rng: Random, hints: Mapping[str, list[Any]]) -> None:
+        self.rng = rng
+        self.hints = hints
+        self.sizes: dict[str, int] = {}
+        self._constants = rng.choice((0.1, 0.5, 0.9))
+        self._literals = rng.choice((0.05, 0.3, 0.7))
+        self._symbols = rng.choice(("none", "none", "value", "axis", "rank"))
+        self._share = rng.choice((0.3, 1.0))
+
+    def leaf(self, name: str, proposal: Proposal) -> Leaf:
+        """Settle one leaf."""
+        rng = self.rng
+        if isinstance(proposal, Known):
+            return self._given(proposal)
+        hints = [item for item in self.hints.get(name, ()) if isinstance(item, (int, float))]
+        if rng.random() < (0.75 if hints else self._literals):
+            value = self._literal(proposal, hints)
+            if value is not None:
+                return Leaf(value.type, value, Fact(value.type, value, constant=True))
+        if rng.random() < self._constants:
+            if rng.random() < 0.15:
+                proposal = TensorType(proposal.dtype, self._coarse(proposal.static_shape or ()))
+            return Leaf(proposal, None, Fact(proposal, None, constant=True))
+        return Leaf(proposal, None, Fact(self._abstract(name, proposal)))
+
+    def _coarse(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return a shape that broadcasts to `shape`, such as that of a value per channel."""
+        kept = [dim if self.rng.random() < 0.5 else 1 for dim in shape]
+        while kept and kept[0] == 1 and self.rng.random() < 0.7:
+            kept.pop(0)
+        return tuple(kept)
+
+    def _given(self, value: Known) -> Leaf:
+        kind = value.type
+        draw = self.rng.random()
+        if draw < 0.7:
+            return Leaf(kind, value, Fact(kind, value, constant=True))
+        return Leaf(kind, value, Fact(kind, None, constant=draw < 0.85))
+
+    def _literal(self, kind: TensorType, hints: list[Any]) -> Known | None:
+        rng = self.rng
+        shape = kind.static_shape
+        assert shape is not None
+        if kind.dtype in (DType.STRING, DType.BFLOAT16, DType.FLOAT16):
+            return None
+        form = rng.random()
+        if form < 0.4:
+            shape = ()
+        elif form < 0.55:
+            shape = (1,) * rng.randrange(len(shape) + 1)
+        if int(np.prod(shape)) > KNOWN_LIMIT:
+            return None
+        if hints and rng.random() < 0.85:
+            array = np.full(shape, rng.choice(hints))
+        elif rng.random() < 0.7:
+            array = np.full(shape, rng.choice(_NUMBERS))
+        else:
+            array = np.reshape([rng.choice(_NUMBERS) for _ in range(int(np.prod(shape)))], shape)
+        if kind.dtype in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64):
+            array = np.abs(array)
+        return Known.of(array, kind.dtype)
+
+    def _abstract(self, name: str, kind: TensorType) -> TensorType:
+        if self._symbols == "none":
+            return kind
+        if self._symbols == "rank" and self.rng.random() < 0.5:
+            return TensorType(kind.dtype, None)
+        dims: list[Dim] = []
+        for axis, size in enumerate(kind.static_shape or ()):
+            if self.rng.random() > self._share:
+                dims.append(size)
+                continue
+            text = f"n{size}" if self._symbols == "value" else f"{name.replace('.', '_')}_{axis}"
+            self.sizes[text] = size
+            dims.append(symbol(text))
+        return TensorType(kind.dtype, tuple(dims))

@@ -1,0 +1,330 @@
+"""Prove or refute a rule on samples: many shapes, broadcasts, types and kinds of data.
+
+A rule is decided on what it may see (symbolic or unknown dimensions, constants without values) and then
+computed on concrete data that agree with it, so a condition that trusts an unknown dimension is caught
+as well as a wrong equation. A rule of which no instance is found is not verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from tensaur.errors import TypeMismatch
+from tensaur.ir.dims import evaluate as evaluate_dim
+from tensaur.ir.dims import symbols
+from tensaur.ir.operator import Absent, Project, evaluate
+from tensaur.ir.rule import EXACT, FAST, ROUNDING, Rule
+from tensaur.ir.term import NotApplicable, Tree, Var, evaluate_derived, resolve, tree_fact
+from tensaur.ir.types import Array, DType, Fact, TensorType, meet
+from tensaur.synth.data import Kind, close, fill, identical
+from tensaur.synth.instances import Instance, InstanceSampler
+
+ATTEMPTS_PER_TRIAL = 40  # drawn instances for one on which the rule applies, before giving up
+_FAILURES = 12  # how many counterexamples to look at for the smallest
+
+_KINDS = {
+    EXACT: (Kind.INTEGERS, Kind.REALS, Kind.ZEROS, Kind.SPECIAL, Kind.SPECIAL),
+    ROUNDING: (Kind.INTEGERS, Kind.REALS, Kind.SMALL, Kind.LARGE, Kind.ZEROS),
+    FAST: (Kind.INTEGERS, Kind.REALS, Kind.SMALL, Kind.LARGE, Kind.ZEROS),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """An instance on which the two sides of a rule differ, as text, and how they differ."""
+
+    direction: str
+    found: str
+    made: str
+    leaves: tuple[str, ...]
+    reason: str
+    size: int
+
+    def __str__(self) -> str:
+        leaves = "; ".join(self.leaves)
+        return f"{self.direction}: {self.found} is not {self.made} for {leaves}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What one direction of a rule was tried on."""
+
+    direction: str
+    attempts: int
+    instances: int
+    symbolic: int
+    ranks: frozenset[int]
+    dtypes: frozenset[DType]
+    broadcasts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The verdict on a rule, and what it rests on."""
+
+    rule: str
+    directions: tuple[Coverage, ...]
+    counterexample: Counterexample | None
+
+    @property
+    def verified(self) -> bool:
+        """Tell whether every direction was tried on some instance and none was refuted."""
+        return self.counterexample is None and all(item.instances for item in self.directions)
+
+    @property
+    def instances(self) -> int:
+        """Return the number of instances of the direction that was tried least."""
+        return min(item.instances for item in self.directions)
+
+    def __str__(self) -> str:
+        if self.counterexample is not None:
+            return f"refuted: {self.counterexample}"
+        tried = ", ".join(f"{item.direction}: {item.instances}" for item in self.directions)
+        return f"{'verified' if self.verified else 'no instance'} ({tried})"
+
+
+def verify(rule: Rule, seed: int = 0, trials: int = 60) -> Verification:
+    """Try a rule, in each of its directions, on `trials` random instances."""
+    coverages: list[Coverage] = []
+    for one_way in directions(rule):
+        trial = _Trial(one_way, seed)
+        coverages.append(trial.run(trials))
+        if trial.failures:
+            smallest = min(trial.failures, key=lambda item: item.size)
+            return Verification(rule.name, tuple(coverages), smallest)
+    return Verification(rule.name, tuple(coverages), None)
+
+
+def directions(rule: Rule) -> tuple[Rule, ...]:
+    """Return the one-way rules that a rule stands for; a group rule stands for two and three members."""
+    if rule.group is None:
+        return rule.directed()
+    return tuple(replace(rule.instance(n), name=f"{rule.name}({n})") for n in (2, 3))
+
+
+def applications(rule: Rule, seed: int, attempts: int) -> Iterator[tuple[Instance, Application]]:
+    """Yield instances of a one-way rule on which it applies, with what it makes there."""
+    sampler = InstanceSampler(rule, Random(f"{rule.name}:{seed}"))
+    for _ in range(attempts):
+        for instance in sampler.draw():
+            application = _apply(rule, instance)
+            if application is not None:
+                yield instance, application
+                break
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What a rule makes of an instance: one tree for each found term, with the facts inferred."""
+
+    makes: tuple[Tree | Var, ...]
+    facts: tuple[Fact, ...]
+
+
+def _apply(rule: Rule, instance: Instance) -> Application | None:
+    bindings = instance.bindings
+    try:
+        if not all(evaluate_derived(item, bindings) for item in rule.when):
+            return None
+        makes = tuple(resolve(term, bindings) for term in rule.makes)
+        return Application(makes, tuple(tree_fact(tree, bindings.facts) for tree in makes))
+    except (NotApplicable, TypeMismatch):
+        return None
+
+
+class _Trial:
+    """One direction of a rule under test; every instance passes through `consider`."""
+
+    def __init__(self, rule: Rule, seed: int) -> None:
+        self.rule = rule
+        self.failures: list[Counterexample] = []
+        self._seed = seed
+        self._random = np.random.default_rng(seed)
+        self._instances = 0
+        self._symbolic = 0
+        self._ranks: set[int] = set()
+        self._dtypes: set[DType] = set()
+        self._broadcasts: set[str] = set()
+
+    def run(self, trials: int) -> Coverage:
+        """Draw until enough instances, failures or attempts."""
+        attempts = trials * ATTEMPTS_PER_TRIAL
+        for instance, application in applications(self.rule, self._seed, attempts):
+            self.consider(instance, application)
+            if self._instances >= trials or len(self.failures) >= _FAILURES:
+                break
+        return Coverage(
+            self.rule.name,
+            attempts,
+            self._instances,
+            self._symbolic,
+            frozenset(self._ranks),
+            frozenset(self._dtypes),
+            frozenset(self._broadcasts),
+        )
+
+    def consider(self, instance: Instance, application: Application) -> None:
+        """Compute both sides on several data sets and note a difference."""
+        ran = False
+        for kind in self._kinds(instance):
+            leaves = self._data(instance, kind)
+            try:
+                found = [_Run(leaves).value(tree) for tree in instance.finds]
+            except (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError):
+                continue  # the data are not admissible, such as an index out of range
+            ran = True
+            reason = self._difference(instance, application, leaves, found)
+            if reason is not None:
+                self.failures.append(self._counterexample(instance, application, leaves, reason))
+                break
+        if ran:
+            self._note(instance)
+
+    def _kinds(self, instance: Instance) -> Sequence[Kind]:
+        kinds: Sequence[Kind] = _KINDS[self.rule.exactness]
+        first = tree_fact(instance.finds[0], instance.bindings.facts).type
+        if isinstance(first, TensorType) and first.dtype.is_integer:
+            kinds = (Kind.INTEGERS, Kind.ZEROS, Kind.SPECIAL)
+        picked = self._random.choice(len(kinds), size=min(3, len(kinds)), replace=False)
+        return [kinds[i] for i in picked]
+
+    def _data(self, instance: Instance, kind: Kind) -> dict[str, Array]:
+        data = {}
+        for name, leaf in instance.leaves.items():
+            given = None if leaf.data is None else leaf.data.array
+            data[name] = fill(kind, leaf.type, self._random) if given is None else given
+        return data
+
+    def _difference(
+        self,
+        instance: Instance,
+        application: Application,
+        leaves: Mapping[str, Array],
+        found: Sequence[Any],
+    ) -> str | None:
+        run = _Run(leaves)
+        for tree, fact, expected, source in zip(
+            application.makes, application.facts, found, instance.finds, strict=True
+        ):
+            try:
+                made = run.value(tree)
+            except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
+                return f"the right side fails: {error}"
+            reason = _type_difference(
+                tree_fact(source, instance.bindings.facts), fact, made, instance.sizes
+            )
+            if reason is None and not self._equal(expected, made, leaves, source):
+                reason = f"{_text(expected)} is not {_text(made)}"
+            if reason is not None:
+                return reason
+        return None
+
+    def _equal(
+        self, expected: Array, made: Array, leaves: Mapping[str, Array], source: Tree
+    ) -> bool:
+        if self.rule.exactness is EXACT:
+            return identical(expected, made)
+        run = _Run(leaves)
+        run.value(source)
+        return close(expected, made, run.scale, self.rule.exactness is FAST)
+
+    def _counterexample(
+        self,
+        instance: Instance,
+        application: Application,
+        leaves: Mapping[str, Array],
+        reason: str,
+    ) -> Counterexample:
+        return Counterexample(
+            self.rule.name,
+            ", ".join(str(tree) for tree in instance.finds),
+            ", ".join(str(tree) for tree in application.makes),
+            tuple(
+                f"{name}: {leaf.fact.type} = {_text(leaves[name])}"
+                for name, leaf in instance.leaves.items()
+            ),
+            reason,
+            instance.size,
+        )
+
+    def _note(self, instance: Instance) -> None:
+        self._instances += 1
+        self._symbolic += bool(instance.sizes)
+        shapes = [leaf.type.static_shape or () for leaf in instance.leaves.values()]
+        self._ranks.update(len(shape) for shape in shapes)
+        self._dtypes.update(leaf.type.dtype for leaf in instance.leaves.values())
+        for first in shapes:
+            self._broadcasts.update(_relation(first, second) for second in shapes)
+
+
+class _Run:
+    """Computes trees on given leaves, remembering equal subtrees and the largest magnitude met."""
+
+    def __init__(self, leaves: Mapping[str, Array]) -> None:
+        self.leaves = leaves
+        self.scale = 1.0
+        self._values: dict[Tree, Any] = {}
+
+    def value(self, tree: Tree | Var) -> Any:
+        """Return the value of a tree."""
+        if isinstance(tree, Var):
+            self._look(self.leaves[tree.name])
+            return self.leaves[tree.name]
+        if isinstance(tree.op, Absent):
+            return None
+        value = self._values.get(tree)
+        if value is None:
+            inputs = [self.value(item) for item in tree.inputs]
+            value = evaluate(tree.op, inputs)
+            if isinstance(value, tuple):
+                value = tuple(np.ascontiguousarray(item).reshape(item.shape) for item in value)
+            elif not isinstance(tree.op, Project):
+                value = np.ascontiguousarray(value).reshape(np.shape(value))
+            self._values[tree] = value
+            self._look(value)
+        return value
+
+    def _look(self, value: Any) -> None:
+        if isinstance(value, tuple) or value.dtype.kind not in "f" or not value.size:
+            return
+        finite = value[np.isfinite(value)]
+        if finite.size:
+            self.scale = max(self.scale, float(np.max(np.abs(finite))))
+
+
+def _type_difference(found: Fact, made: Fact, value: Array, sizes: Mapping[str, int]) -> str | None:
+    try:
+        meet(found, made)
+    except ValueError as error:
+        return str(error)
+    kind = made.type
+    if not isinstance(kind, TensorType):
+        return f"the right side is a {kind}"
+    if kind.shape is None:
+        return None
+    for dim, size in zip(kind.shape, value.shape, strict=False):
+        known = not any(name.startswith("?") for name in symbols(dim))
+        if known and evaluate_dim(dim, sizes) != size:
+            return f"inferred {kind}, but the shape is {list(value.shape)}"
+    return None if len(kind.shape) == value.ndim else f"inferred {kind}, but got {value.shape}"
+
+
+def _relation(first: Sequence[int], second: Sequence[int]) -> str:
+    if first == second:
+        return "equal"
+    if len(first) != len(second):
+        return "scalar" if not first or not second else "ranks differ"
+    return "stretched" if 1 in first or 1 in second else "different"
+
+
+def _text(array: Any) -> str:
+    flat = np.asarray(array)
+    items = ", ".join(
+        f"{item:g}" if flat.dtype.kind == "f" else str(item) for item in flat.ravel()[:12]
+    )
+    return f"{list(flat.shape)}({items}{', ...' if flat.size > 12 else ''})"
