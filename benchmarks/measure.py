@@ -17,7 +17,7 @@ from typing import TypeVar
 from benchmarks.models.entry import Feeds
 from tensaur.errors import RuntimeFailure
 from tensaur.runtime.compare import agree
-from tensaur.runtime.session import open_session
+from tensaur.runtime.session import one_line, open_session
 from tensaur.runtime.timing import Limits, race
 
 
@@ -64,13 +64,15 @@ def measure(
 
 
 def _apart(function: Callable[..., Result], *arguments: object) -> Result:
-    """Call a function in a fresh process; RuntimeFailure if that process does not survive."""
+    """Call a function in a fresh process; RuntimeFailure if it fails or does not survive."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
         try:
             return pool.submit(function, *arguments).result()
         except BrokenProcessPool as error:
             raise RuntimeFailure("the runtime crashed") from error
+        except Exception as error:  # one model must not end the run of all
+            raise RuntimeFailure(one_line(error)) from error
 
 
 def _run(path: Path, feeds: Feeds) -> None:
