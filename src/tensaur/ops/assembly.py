@@ -173,7 +173,7 @@ class Pad(Operator):
 
     @classmethod
     def sample(cls, rng: Random, output: TensorType, index: int = 0) -> Sample:
-        shape = draw.static(output)
+        shape = draw.static_of_rank(output, 1)  # runtimes refuse to pad scalars
         mode = rng.choice(["constant", "constant", *_MODES])
         pairs = [_draw_pads(rng, dim, mode) for dim in shape]
         source = tuple(dim - sum(pair) for dim, pair in zip(shape, pairs, strict=True))
@@ -181,7 +181,7 @@ class Pad(Operator):
         if mode == "constant" and draw.chance(rng):
             inputs.append(TensorType(output.dtype, ()))
         axes = None
-        if shape and draw.chance(rng, 0.3):
+        if draw.chance(rng, 0.3):
             order = [i for i, pair in enumerate(pairs) if any(pair) or draw.chance(rng)]
             axes = draw.signed_axes(rng, order, len(shape)) if order else None
         chosen = range(len(shape)) if axes is None else normal_axes(axes, len(shape))

@@ -27,7 +27,7 @@ from tensaur.ops.inference import (
     same_dtype,
     symbolic_value,
 )
-from tensaur.ops.numeric import elementwise, present, truncating_division
+from tensaur.ops.numeric import accumulate, elementwise, present, truncating_division
 
 
 class Elementwise(Operator):
@@ -224,7 +224,7 @@ class Erf(Unary):
     onnx = plain("Erf", 9)
 
     def evaluate(self, *inputs: Array | None) -> Array:
-        return elementwise(erf_function(), *present(inputs))
+        return accumulate(erf_function(), *present(inputs))
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,11 @@ def unify_shapes(shapes: Sequence[Shape | None], what: str) -> Shape | None:
 
 
 def unknown(op: Operator, inputs: Sequence[Fact], label: object) -> DimExpr:
-    """Return the anonymous dimension number `label` of a result, the same for equal inputs."""
+    """Return the anonymous dimension number `label` of a result, the same for equal inputs.
+
+    It has to be, since inference is memoised; so two values with equal facts share it although they
+    may differ. Nothing may be concluded from two anonymous dimensions being equal.
+    """
     types = ",".join(f"{fact.type}={fact.value}" for fact in inputs)
     digest = blake2s(f"{op}({types}).{label}".encode(), digest_size=6).hexdigest()
     return symbol(f"?{digest}")

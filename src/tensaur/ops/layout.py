@@ -152,7 +152,10 @@ class Squeeze(Operator):
     def sample(cls, rng: Random, output: TensorType, index: int = 0) -> Sample:
         shape = draw.static(output)
         wide = draw.with_ones(rng, shape, rng.randint(1, 2))
-        axes: tuple[int, ...] | None = draw.signed_axes(rng, wide.places, len(wide.shape))
+        # In order: old versions of ONNX's shape inference take that for granted.
+        axes: tuple[int, ...] | None = tuple(
+            sorted(draw.signed_axes(rng, wide.places, len(wide.shape)))
+        )
         if 1 not in shape and draw.chance(rng, 0.2):
             axes = None
         return Sample(cls(axes), (TensorType(output.dtype, wide.shape),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -51,7 +52,7 @@ def scaled(array: Array, factor: float) -> Array:
     if factor == 1:
         return array
     if array.dtype == object:
-        return np.asarray(array * factor)
+        return np.asarray(array * Fraction(factor))
     return np.asarray(array * factor).astype(array.dtype)
 
 

@@ -150,14 +150,14 @@ class AveragePool(_Pool):
 
     onnx = Onnx(
         "AveragePool",
-        since=1,
+        since=7,
         fields=(
             _KERNEL,
             STRIDES,
             PADS,
             OnnxField("dilations", "dilations", (), since=19, each=1),
             _CEIL,
-            OnnxField("count_include_pad", "count_include_pad", False, since=7),
+            OnnxField("count_include_pad", "count_include_pad", False),
         ),
     )
 

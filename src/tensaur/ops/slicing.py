@@ -90,11 +90,11 @@ class Slice(Operator):
             # Python reads -1 as an end one before the last; ONNX clamps what lies before the first.
             stop = None if step < 0 and end < -x.shape[axis] else end
             index[axis] = slice(start, stop, step)
-        return x[tuple(index)]
+        return np.asarray(x[tuple(index)])
 
     @classmethod
     def sample(cls, rng: Random, output: TensorType, index: int = 0) -> Sample:
-        shape = draw.static(output)
+        shape = draw.static_of_rank(output, 1)  # runtimes refuse to slice scalars
         order = [axis for axis in range(len(shape)) if draw.chance(rng, 0.6)]
         axes = draw.signed_axes(rng, order, len(shape))
         cuts = {axis: _draw_cut(rng, shape[axis]) for axis in axes}
@@ -267,7 +267,7 @@ class Gather(Operator):
 
     def evaluate(self, *inputs: Array | None) -> Array:
         x, indices = present(inputs)
-        return np.take(x, indices.astype(np.int64), axis=self.axis)
+        return np.asarray(np.take(x, indices.astype(np.int64), axis=self.axis))
 
     @classmethod
     def sample(cls, rng: Random, output: TensorType, index: int = 0) -> Sample:
