@@ -15,6 +15,7 @@ from tensaur.ir.term import (
     Const,
     Derived,
     Each,
+    Elem,
     OpVar,
     Pick,
     Seq,
@@ -49,6 +50,11 @@ class Rule:
     which the equation is admitted: every type for `exact` rules, float32 and float64 for the others,
     and the integers too if `integers` says that the equation holds in wrap-around arithmetic.
     The name is kebab-case, prefixed by the family.
+
+    A *group rule* finds any number of terms of one form: its single found term holds `Elem(xs)` where
+    the members differ, everything else is shared, and `make` is one term with as many outputs as
+    there are members, written with the sequence `xs`. `instance(n)` is the rule for n members, an
+    ordinary multi-pattern; `members` is then n.
     """
 
     name: str
@@ -58,6 +64,7 @@ class Rule:
     exactness: Exactness = EXACT
     both_ways: bool = False
     integers: bool = False
+    members: int = 0
     why: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +116,26 @@ class Rule:
                 return term
         return None
 
+    @property
+    def group(self) -> Seq | None:
+        """Return the sequence of a group rule's members, None for other rules."""
+        if self.members:
+            return None
+        return next((term.seq for term in self._found() if isinstance(term, Elem)), None)
+
+    def instance(self, members: int) -> Rule:
+        """Return a group rule for a given number of members, as a multi-pattern rule.
+
+        Member i has `Var("xs.i")` where the group has `Elem(xs)`; what it makes keeps the sequence,
+        so `Bindings.lengths` must hold its length.
+        """
+        sequence = self.group
+        if sequence is None:
+            raise RuleError(f"rule {self.name}: is not a group rule")
+        (found,) = self.finds
+        finds = tuple(_member(found, sequence.item(i)) for i in range(members))
+        return replace(self, find=finds, members=members)
+
     def operators_made(self) -> frozenset[type[Operator]]:
         """Return the operator classes that only `make` names; a target must be able to write them."""
         found = {item.op for item in self._found() if isinstance(item, Apply)}
@@ -143,6 +170,8 @@ class Rule:
     def _check_variables(self) -> None:
         kinds = (Var, AttrVar, OpVar, Seq)
         bound = {item for item in self._found() if isinstance(item, kinds)}
+        if self.members:  # what an instance makes still names the sequence, not its items
+            bound |= {item for item in self._made() if isinstance(item, Seq)}
         used = {item for item in self._made() if isinstance(item, kinds)}
         for condition in self.when:
             used |= {item for item in subterms(condition) if isinstance(item, kinds)}
@@ -156,8 +185,19 @@ class Rule:
 
     def _check_sequences(self) -> None:
         sequences = {item for item in self._found() if isinstance(item, Seq)}
+        if self.group is not None and self.both_ways:
+            raise RuleError(f"rule {self.name}: a group rule holds one way only")
         if len(sequences) > 1:
             raise RuleError(f"rule {self.name}: more than one sequence variable")
+
+
+def _member(term: Term, member: Var) -> Apply:
+    assert isinstance(term, Apply)
+    inputs = tuple(
+        member if isinstance(i, Elem) else _member(i, member) if isinstance(i, Apply) else i
+        for i in term.inputs
+    )
+    return replace(term, inputs=inputs)
 
 
 def _commutations(term: Term) -> Iterator[Apply]:

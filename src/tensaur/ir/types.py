@@ -334,10 +334,11 @@ def meet(first: Fact, second: Fact) -> Fact:
 
 def _meet_values(first: Known | None, second: Known | None) -> Known | None:
     assert first is not None and second is not None
-    if first.dims is not None:
-        return second
+    # What is already known wins over an equally vague other form, so that repeated meets come to rest.
     if second.dims is not None:
         return first
+    if first.dims is not None:
+        return second
     a, b = first.array, second.array
     assert a is not None and b is not None
     if a.shape == b.shape and a.dtype == b.dtype and _close(a, b):
@@ -359,10 +360,11 @@ def _meet_types(first: Type, second: Type) -> Type:
     if isinstance(first, TupleType) and isinstance(second, TupleType):
         items = zip(first.items, second.items, strict=True)
         return TupleType(tuple(_meet_types(a, b) for a, b in items))
-    tensors = isinstance(first, TensorType) and isinstance(second, TensorType)
-    if tensors and first.dtype is second.dtype:
-        return TensorType(first.dtype, _meet_shapes(first.shape, second.shape))
-    raise ValueError(f"types {first} and {second} contradict")
+    if not (isinstance(first, TensorType) and isinstance(second, TensorType)):
+        raise ValueError(f"types {first} and {second} contradict")
+    if first.dtype is not second.dtype:
+        raise ValueError(f"element types of {first} and {second} contradict")
+    return TensorType(first.dtype, _meet_shapes(first.shape, second.shape))
 
 
 def _meet_shapes(first: Shape | None, second: Shape | None) -> Shape | None:
@@ -378,6 +380,6 @@ def _meet_dims(first: Dim, second: Dim) -> Dim:
         return first
     if isinstance(first, int) and isinstance(second, int):
         raise ValueError(f"dimensions {first} and {second} contradict")
-    if isinstance(second, int) or is_anonymous(first):
+    if isinstance(second, int) or (is_anonymous(first) and not is_anonymous(second)):
         return second
     return first

@@ -1,0 +1,148 @@
+"""The gate between candidates and the user: outputs equal, and not slower, or the original stays.
+
+Decides with `runtime`'s comparison and timing; knows nothing of how candidates came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensaur.errors import RuntimeFailure
+from tensaur.options import Options
+from tensaur.result import Latency
+from tensaur.runtime.compare import Comparison, agree
+from tensaur.runtime.inputs import check_feeds, plan_inputs, random_feeds
+from tensaur.runtime.session import Feeds, Model, Session, Settings, open_session
+from tensaur.runtime.timing import Limits, race
+from tensaur.runtime.verdict import Verdict, faster
+
+# A gain below this is within what two sessions of one model differ by.
+MARGIN = 0.01
+
+# Shares of the gate's seconds: one short race of all candidates, the rest for the best one.
+SCREENING = 0.25
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The candidate that may replace the original (its index, None for none), and what was seen."""
+
+    winner: int | None
+    reason: str
+    comparison: Comparison | None = None
+    latency: Latency | None = None
+
+
+class Gate:
+    """The original, opened once, with the inputs on which every candidate is compared and timed.
+
+    RuntimeFailure if the original itself cannot be run on random inputs and none were given.
+    """
+
+    def __init__(self, original: Model, options: Options) -> None:
+        self.original = original
+        self.options = options
+        self.settings = Settings(threads=options.threads)
+        self.session = open_session(original, self.settings)
+        self.feeds = self._feeds(self.session)
+
+    def judge(self, candidates: Sequence[Model], seconds: float, say: Say) -> Judgement:
+        """Return the fastest candidate with equal outputs if it is faster, within about `seconds`."""
+        equal, comparisons, refusal = [], {}, ""
+        for index, candidate in enumerate(candidates):
+            comparison = self._compare(candidate)
+            comparisons[index] = comparison
+            if comparison.equal:
+                equal.append(index)
+            else:
+                refusal = f"outputs differ: {comparison.reason}"
+        if not equal:
+            return Judgement(None, refusal or "nothing cheaper was found", comparisons.get(0))
+        best = self._screen(candidates, equal, seconds * SCREENING, say)
+        say("timing the original against the best candidate")
+        seconds *= 1.0 if len(equal) == 1 else 1.0 - SCREENING
+        verdict = self._time(candidates[best], seconds)
+        return Judgement(
+            best if self._accepts(verdict) else None,
+            verdict.reason,
+            comparisons[best],
+            _latency(verdict),
+        )
+
+    def _compare(self, candidate: Model) -> Comparison:
+        return agree(self.session, open_session(candidate, self.settings), self.feeds)
+
+    def _screen(
+        self, candidates: Sequence[Model], equal: list[int], seconds: float, say: Say
+    ) -> int:
+        if len(equal) == 1:
+            return equal[0]
+        say(f"timing {len(equal)} candidates in turn")
+        models = [self.original, *(candidates[index] for index in equal)]
+        result = race(
+            models,
+            self.feeds[:1],
+            threads=self.options.threads,
+            limits=Limits(seconds=seconds),
+            seed=self.options.seed,
+        )
+        ratios = [result.estimate(place).ratio for place in range(1, len(models))]
+        return equal[ratios.index(max(ratios))]
+
+    def _time(self, candidate: Model, seconds: float) -> Verdict:
+        return faster(
+            self.original,
+            candidate,
+            self._timed_feeds(),
+            margin=MARGIN,
+            seconds=seconds,
+            threads=self.options.threads,
+            seed=self.options.seed,
+        )
+
+    def _accepts(self, verdict: Verdict) -> bool:
+        if verdict.accepted or self.options.cost == "latency":
+            return verdict.accepted
+        # Another metric was asked to fall: time only has to be not worse.
+        return verdict.timing.estimate.high >= 1.0 and verdict.timing.worst.ratio > 1.0 - 2 * MARGIN
+
+    def _timed_feeds(self) -> list[Feeds]:
+        distinct: dict[Any, Feeds] = {}
+        for feeds in self.feeds:
+            shapes = tuple(sorted((name, getattr(v, "shape", ())) for name, v in feeds.items()))
+            distinct.setdefault(shapes, feeds)
+        return list(distinct.values())
+
+    def _feeds(self, session: Session) -> list[Feeds]:
+        if self.options.inputs is not None:
+            return [check_feeds(self.options.inputs, session.inputs, "inputs")]
+        feeds = random_feeds(session, self.options.sizes, seed=self.options.seed)
+        plan = plan_inputs(session, self.options.sizes, self.options.seed)
+        larger = {name: 2 * size for name, size in plan.sizes.items()}
+        free = {name: size for name, size in larger.items() if name not in self.options.sizes}
+        if free:
+            feeds += self._other_size(session, {**plan.sizes, **free})
+        return feeds
+
+    def _other_size(self, session: Session, sizes: Mapping[str, int]) -> list[Feeds]:
+        # Dimensions that only work at some sizes are common; then one size has to do.
+        try:
+            feeds = random_feeds(session, sizes, count=1, seed=self.options.seed)
+            session.run(feeds[0])
+        except RuntimeFailure:
+            return []
+        return feeds
+
+
+def _latency(verdict: Verdict) -> Latency:
+    estimate, timing = verdict.interval, verdict.timing
+    return Latency(
+        timing.original_seconds,
+        timing.candidate_seconds,
+        estimate.ratio,
+        (estimate.low, estimate.high),
+    )

@@ -1,0 +1,72 @@
+"""What a user can ask of `optimize`, with the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tensaur.errors import UsageError
+from tensaur.ir.rule import Exactness, Rule
+
+COSTS = ("latency", "flops", "bytes", "launches")
+EXTRACTORS = ("ilp", "dag", "tree")
+CYCLE_FILTERS = ("efficient", "none")
+MATHS = {"exact": Exactness.EXACT, "rounding": Exactness.ROUNDING, "fast": Exactness.FAST}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """All settings of one optimisation.
+
+    `seconds` bounds the whole run (measuring included), `nodes` the e-nodes, `iterations` the rounds of
+    exploration, `multi` the rounds in which multi-pattern rules run. `max_growth` is in bytes, None for
+    the greater of 1 % and 1 MB. `sizes` gives representative sizes of symbolic dimensions. `rules` are
+    added to the library. `gate` False skips comparing and timing (for tests of the rewriting alone).
+    """
+
+    cost: str = "latency"
+    seconds: float = 60.0
+    nodes: int = 20_000
+    iterations: int = 12
+    multi: int = 1
+    extract: str = "ilp"
+    cycle_filter: str = "efficient"
+    math: str = "rounding"
+    max_growth: int | None = None
+    threads: int = 1
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    inputs: Mapping[str, Any] | None = None
+    rules: Sequence[Rule] | None = None
+    seed: int = 0
+    gate: bool = True
+    store: Path | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("cost", self.cost, COSTS)
+        _one_of("extract", self.extract, EXTRACTORS)
+        _one_of("cycle_filter", self.cycle_filter, CYCLE_FILTERS)
+        _one_of("math", self.math, tuple(MATHS))
+        for name, least in (("seconds", 0), ("nodes", 1), ("iterations", 0), ("multi", 0)):
+            value = getattr(self, name)
+            if not value >= least:
+                raise UsageError(f"{name}: {value} is below {least}")
+        if self.threads < 1:
+            raise UsageError(f"threads: {self.threads} is below 1")
+        if self.max_growth is not None and self.max_growth < 0:
+            raise UsageError(f"max_growth: {self.max_growth} is negative")
+        for name, size in self.sizes.items():
+            if size < 1:
+                raise UsageError(f"size of {name}: {size} is below 1")
+
+    def growth_budget(self, original_nbytes: int) -> int:
+        """Return how many bytes the constants of the file may grow by."""
+        if self.max_growth is not None:
+            return self.max_growth
+        return max(original_nbytes // 100, 1 << 20)
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"{name}: {value!r} is not one of {', '.join(allowed)}")
