@@ -1,0 +1,114 @@
+"""The limits of an exploration, and the one object through which everything asks whether to go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from types import FrameType
+
+
+class StopReason(Enum):
+    """Why an exploration ended; the value is a readable text."""
+
+    SATURATED = "saturated: no rule changes anything any more"
+    NODE_LIMIT = "the node limit is reached"
+    TIME_LIMIT = "the time limit is reached"
+    ITERATION_LIMIT = "the iteration limit is reached"
+    INTERRUPTED = "interrupted"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Budgets of an exploration: e-nodes, seconds, iterations, iterations with multi-pattern rules.
+
+    `match_bytes` caps the memory of all matches of one iteration; what does not fit is looked for in
+    the next one.
+    """
+
+    nodes: int = 50_000
+    seconds: float = 10.0
+    iterations: int = 15
+    multi: int = 1
+    match_bytes: int = 512 << 20
+
+
+class Stopped(Exception):
+    """Control flow inside `egraph`: the time is over or the user interrupts; never leaves `Explorer`."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+class Budget:
+    """Answers "may I go on" (`check`) and "how many matches may I hold" (`window`)."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.limits = limits
+        self.clock = clock
+        self.turn = 0
+        self.truncated = False
+        self._deadline = clock() + limits.seconds
+        self._interrupted = False
+        self._held = 0
+
+    def check(self) -> None:
+        """Raise `Stopped` if the time is over or an interrupt has come."""
+        if self._interrupted:
+            raise Stopped(StopReason.INTERRUPTED)
+        if self.clock() >= self._deadline:
+            raise Stopped(StopReason.TIME_LIMIT)
+
+    def begin(self, turn: int) -> None:
+        """Start an iteration: nothing is held, nothing cut off."""
+        self.turn, self._held, self.truncated = turn, 0, False
+
+    def hold(self, rows: int, columns: int) -> None:
+        """Count a relation that stays in memory until the end of the iteration."""
+        self._held += 8 * rows * columns
+
+    def room(self, columns: int) -> int:
+        """Return how many rows of so many columns one more relation may have.
+
+        No relation gets more than a quarter of what is left, so that the first rules cannot take all.
+        """
+        return max(1024, (self.limits.match_bytes - self._held) // 4 // (8 * max(1, columns)))
+
+    def window(self, total: int, columns: int) -> tuple[int, int]:
+        """Return which of `total` rows may be made; where they do not all fit, others in every turn."""
+        room = self.room(columns)
+        if total <= room:
+            return 0, total
+        self.truncated = True
+        begin = (self.turn * room) % total
+        return begin, min(total, begin + room)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Turn Ctrl-C into a request to stop at the next `check`; a second Ctrl-C acts at once.
+
+        So no interrupt can strike in the middle of a change to the e-graph.
+        """
+        main = threading.current_thread() is threading.main_thread()
+        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def note(number: int, frame: FrameType | None) -> None:
+            if self._interrupted:
+                signal.default_int_handler(number, frame)
+            self._interrupted = True
+
+        signal.signal(signal.SIGINT, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,282 @@
+"""E-matching by sort-merge joins: all matches of a pattern at once, as columns.
+
+A pattern node is a selection of rows by operator; a nested pattern is a join of child column with root
+column; a variable that occurs twice is one more key column of the join, so non-linear patterns never
+blow up first and get filtered later. A multi-pattern is one more join, on the shared variables, where
+TenSat (section 4.1, algorithm 1) takes a Cartesian product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensaur.egraph.budget import Budget
+from tensaur.egraph.egraph import EGraph
+from tensaur.egraph.pattern import Canonical, Source, attribute_terms, canonical
+from tensaur.egraph.relations import BoolArray, IntArray, Join, group_rows, pack_pair
+from tensaur.egraph.symbols import Symbols
+from tensaur.ir.operator import Operator
+from tensaur.ir.term import Apply, AttrVar, OpVar, Var
+
+# Pairs made between two looks at the clock.
+CHUNK = 1 << 18
+
+Columns = dict[str, IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """All matches of a source: `roots` and `rows` have one column per found term.
+
+    `columns` are classes for values, attribute value numbers for `$p`, symbols for `?f`. The columns
+    determine the match: equal columns mean equal rows.
+    """
+
+    source: Source
+    roots: tuple[IntArray, ...]
+    rows: tuple[IntArray, ...]
+    columns: Columns
+
+    def __len__(self) -> int:
+        return len(self.roots[0])
+
+    def take(self, at: IntArray | BoolArray) -> Matches:
+        """Return a selection of the matches."""
+        columns = {name: column[at] for name, column in self.columns.items()}
+        return Matches(
+            self.source, tuple(i[at] for i in self.roots), tuple(i[at] for i in self.rows), columns
+        )
+
+
+class View:
+    """The live, unbanned rows at the start of an iteration, sorted by symbol."""
+
+    def __init__(self, egraph: EGraph) -> None:
+        nodes = egraph.nodes
+        rows = np.flatnonzero(nodes.alive.view & ~nodes.banned.view)
+        self.row = rows[np.argsort(nodes.symbol.view[rows], kind="stable")]
+        self.symbol = nodes.symbol.view[self.row]
+        self.cls = egraph.unions.find_many(self.row)
+        self.arity = nodes.arity.view[self.row]
+        self._start = nodes.start.view[self.row]
+        self._kids: IntArray = nodes.kids.view
+        bounds = np.arange(len(egraph.operators) + 1)
+        self._first: list[int] = np.searchsorted(self.symbol, bounds).tolist()
+
+    def select(self, symbols: Sequence[int], arity: int) -> IntArray:
+        """Return the positions of the rows with one of the symbols and `arity` children."""
+        parts = [np.arange(*found) for i in symbols if (found := self._range(i))]
+        at: IntArray = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        selected: IntArray = at[self.arity[at] == arity]
+        return selected
+
+    def child(self, at: IntArray, position: int) -> IntArray:
+        """Return the child classes at one position of the rows at positions `at`."""
+        result: IntArray = self._kids[self._start[at] + position]
+        return result
+
+    def arities(self, symbols: Sequence[int]) -> list[int]:
+        """Return the numbers of children that occur with the symbols."""
+        parts = [self.arity[slice(*found)] for i in symbols if (found := self._range(i))]
+        return np.unique(np.concatenate(parts)).tolist() if parts else []
+
+    def _range(self, symbol: int) -> tuple[int, int] | None:
+        # Symbols that were interned after this view was made have no rows in it.
+        if symbol + 1 >= len(self._first) or self._first[symbol] == self._first[symbol + 1]:
+            return None
+        return self._first[symbol], self._first[symbol + 1]
+
+
+class Matcher:
+    """Finds sources in one view after another; term tables are shared within a view."""
+
+    def __init__(self, egraph: EGraph, budget: Budget) -> None:
+        self._egraph = egraph
+        self._budget = budget
+        self._tables: dict[Apply, Columns] = {}
+        self._canonical: dict[Apply, Canonical] = {}
+        self._selection = _Selection(egraph.symbols)
+        self.view = View(egraph)
+
+    def refresh(self) -> None:
+        """Look at the e-graph as it is now."""
+        self._tables.clear()
+        self.view = View(self._egraph)
+
+    def lengths(self, operators: Sequence[type[Operator]]) -> list[int]:
+        """Return how many inputs a sequence can stand for, where these operators are to be found."""
+        of_class = self._egraph.symbols.of_class
+        found = [set(self.view.arities(of_class.get(op, []))) for op in operators]
+        return sorted(set.intersection(*found)) if found else []
+
+    def find(self, source: Source) -> Matches:
+        """Return all matches of a source, each once."""
+        parts = [self._find_terms(terms) for terms in source.variants]
+        count = len(source.variants[0])
+        names = (*source.columns, *_heads(count))
+        merged = {
+            name: np.concatenate([part[name] for part in parts])
+            if len(parts) > 1
+            else parts[0][name]
+            for name in names
+        }
+        length = len(merged["@root0"])
+        if len(parts) > 1 and length:
+            keys = [merged[name] for name in source.columns]
+            once = np.sort(group_rows(keys, length).first)
+            merged = {name: column[once] for name, column in merged.items()}
+        self._budget.hold(len(merged["@root0"]), len(names))
+        return Matches(
+            source,
+            tuple(merged[f"@root{i}"] for i in range(count)),
+            tuple(merged[f"@row{i}"] for i in range(count)),
+            {name: merged[name] for name in source.columns},
+        )
+
+    def _find_terms(self, terms: tuple[Canonical, ...]) -> Columns:
+        left = self._renamed(terms[0], 0)
+        for number, term in enumerate(terms[1:], start=1):
+            right = self._renamed(term, number)
+            shared = [(name, name) for name in right if name in left]
+            left = self._join(left, right, shared, keep=_distinct(number))
+        return left
+
+    def _renamed(self, term: Canonical, number: int) -> Columns:
+        names = {**term.names, "@root": f"@root{number}", "@row": f"@row{number}"}
+        return {names[name]: column for name, column in self._table(term.term).items()}
+
+    def _table(self, term: Apply) -> Columns:
+        """Return the matches of a canonical term: `@root`, `@row` and a column for each variable."""
+        table = self._tables.get(term)
+        if table is None:
+            self._budget.check()
+            table = self._tables[term] = self._build(term)
+            self._budget.hold(len(table["@root"]), len(table))
+        return table
+
+    def _build(self, term: Apply) -> Columns:
+        table = self._base(term)
+        for position, item in enumerate(term.inputs):
+            if isinstance(item, Apply):
+                known = self._canonical.get(item)
+                if known is None:
+                    known = self._canonical[item] = canonical(item)
+                below = self._table(known.term)
+                right = {known.names.get(name, name): column for name, column in below.items()}
+                child = f"@child{position}"
+                del right["@row"]
+                right["@below"] = right.pop("@root")
+                shared = [(name, name) for name in right if name in table]
+                table = self._join(table, right, [(child, "@below"), *shared], drop=child)
+        return table
+
+    def _base(self, term: Apply) -> Columns:
+        view = self.view
+        symbols = self._selection.symbols(term)
+        at = view.select(symbols, len(term.inputs))
+        table: Columns = {}
+        equal: list[tuple[IntArray, IntArray]] = []
+
+        def bind(name: str, column: IntArray) -> None:
+            if name in table:
+                equal.append((table[name], column))
+            else:
+                table[name] = column
+
+        for position, item in enumerate(term.inputs):
+            name = str(item) if isinstance(item, Var) else f"@child{position}"
+            bind(name, view.child(at, position))
+        if isinstance(term.op, OpVar):
+            table[str(term.op)] = view.symbol[at]
+        for field, value in term.attrs:
+            if isinstance(value, AttrVar):
+                bind(str(value), self._egraph.symbols.attribute(field)[view.symbol[at]])
+        table |= {"@root": view.cls[at], "@row": view.row[at]}
+        if equal:
+            keep = np.logical_and.reduce([first == second for first, second in equal])
+            table = {name: column[keep] for name, column in table.items()}
+        return table
+
+    def _join(
+        self,
+        left: Columns,
+        right: Columns,
+        on: Sequence[tuple[str, str]],
+        drop: str = "",
+        keep: Callable[[Columns], BoolArray] | None = None,
+    ) -> Columns:
+        """Join two tables on pairs of columns, a chunk at a time; the left names of `on` survive."""
+        keys = {name for _, name in on}
+        sides = [(name, column, 0) for name, column in left.items() if name != drop]
+        sides += [(name, column, 1) for name, column in right.items() if name not in keys]
+        join = Join(*self._join_keys(left, right, on))
+        begin, end = self._budget.window(join.total, len(sides))
+        chunks: list[Columns] = []
+        for low in range(begin, end, CHUNK):
+            self._budget.check()
+            at = join.pairs(low, min(low + CHUNK, end))
+            chunk = {name: column[at[side]] for name, column, side in sides}
+            if keep is not None:
+                kept = keep(chunk)
+                chunk = {name: column[kept] for name, column in chunk.items()}
+            chunks.append(chunk)
+        if len(chunks) == 1:
+            return chunks[0]
+        if not chunks:
+            return {name: column[:0] for name, column, _ in sides}
+        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name, _, _ in sides}
+
+    def _join_keys(
+        self, left: Columns, right: Columns, on: Sequence[tuple[str, str]]
+    ) -> tuple[IntArray, IntArray]:
+        if not on:
+            return (
+                np.zeros(len(left["@root0"]), np.int64),
+                np.zeros(len(next(iter(right.values()))), np.int64),
+            )
+        return pack_pair([left[name] for name, _ in on], [right[name] for _, name in on])
+
+
+class _Selection:
+    """Which symbols a pattern node selects; grows with the symbols and never starts over."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        self._symbols = symbols
+        self._known: dict[tuple[Any, Any], tuple[list[int], dict[type[Operator], int]]] = {}
+
+    def symbols(self, term: Apply) -> list[int]:
+        """Return the symbols of the node's classes with the node's literal attribute values."""
+        found, seen = self._known.setdefault((term.op, term.attrs), ([], {}))
+        classes = term.op.choices if isinstance(term.op, OpVar) else (term.op,)
+        for op in dict.fromkeys(classes):
+            of_class = self._symbols.of_class.get(op, [])
+            done = seen.get(op, 0)
+            if done < len(of_class):
+                attrs = attribute_terms(term)
+                found += [i for i in of_class[done:] if _agrees(self._symbols.operators[i], attrs)]
+                seen[op] = len(of_class)
+        return found
+
+
+def _agrees(op: Operator, attrs: Mapping[str, Any]) -> bool:
+    return all(
+        isinstance(value, AttrVar) or getattr(op, name) == value for name, value in attrs.items()
+    )
+
+
+def _heads(count: int) -> list[str]:
+    return [f"@{what}{number}" for number in range(count) for what in ("root", "row")]
+
+
+def _distinct(number: int) -> Callable[[Columns], BoolArray]:
+    def keep(columns: Columns) -> BoolArray:
+        # Two found terms that are already one class have nothing to gain; the same row even less.
+        different = [columns[f"@root{i}"] != columns[f"@root{number}"] for i in range(number)]
+        result: BoolArray = np.logical_and.reduce(different)
+        return result
+
+    return keep
