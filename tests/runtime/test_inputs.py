@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from tests.runtime.models import FLOAT, INT64, gather, model, scaled, unary, value
 
 from tensaur.errors import RuntimeFailure, UsageError
 from tensaur.ir.types import DType
@@ -19,6 +18,7 @@ from tensaur.runtime.inputs import (
     random_feeds,
 )
 from tensaur.runtime.session import open_session
+from tests.runtime.models import FLOAT, INT64, gather, model, scaled, unary, value
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_files_that_are_no_npz_are_named(tmp_path, content):
     path = tmp_path / "inputs.npz"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(UsageError, match="inputs.npz: "):
+    with pytest.raises(UsageError, match=r"inputs\.npz: "):
         load_npz(path, open_session(scaled(2.0)).inputs)
 
 

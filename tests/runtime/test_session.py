@@ -5,11 +5,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from tests.runtime.models import FLOAT, gather, model, scaled, unary, value
 
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.types import DType
 from tensaur.runtime.session import Settings, one_line, open_session, runtime_name
+from tests.runtime.models import FLOAT, gather, model, scaled, unary, value
 
 X = np.array([[-1, 0, 2], [3, -4, 5]], np.float32)
 

@@ -5,10 +5,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.runtime.fakes import World
-from tests.runtime.models import scaled
 
 from tensaur.runtime.timing import Limits, Race, estimate, latency, race
+from tests.runtime.fakes import World
+from tests.runtime.models import scaled
 
 
 def run_race(world, *contestants, limits=None, settled=lambda result: False):

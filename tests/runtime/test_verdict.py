@@ -4,8 +4,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.runtime.fakes import World
-from tests.runtime.models import scaled
 
 from tensaur.errors import RuntimeFailure
 from tensaur.runtime import verdict
@@ -18,11 +16,13 @@ from tensaur.runtime.verdict import (
     timing_from_json,
     timing_to_json,
 )
+from tests.runtime.fakes import World
+from tests.runtime.models import scaled
 
 LIMITS = Limits(seconds=3.0)
 
 
-def timing(ratio, half=0.0, worst=None):
+def timing(ratio: float, half: float = 0.0, worst: Estimate | None = None) -> Timing:
     found = Estimate(ratio, ratio - half, ratio + half)
     return Timing(found, worst or found, 0.002, 0.002 / ratio)
 

@@ -1,0 +1,83 @@
+"""From the name of a metric to a model, and calibration."""
+
+from pathlib import Path
+
+import pytest
+
+from tensaur import ops
+from tensaur.cost import pricer
+from tensaur.cost.analytic import TYPICAL_MACHINE, Flops, Machine
+from tensaur.cost.calibrate import calibrated_machine, measure_machine
+from tensaur.cost.measured import MeasuredCost
+from tensaur.cost.model import PriceKind
+from tensaur.cost.pricer import measured_cost, pricer_for
+from tensaur.cost.store import Context, Store
+from tensaur.errors import RuntimeFailure, UsageError
+from tests.cost.facts import tensor
+
+HERE = Context(1, "runtime 1.0", "processor")
+MACHINE = Machine(1e9, 1e9, 1e9, 1e-7)
+
+
+class FakeStopwatch:
+    """Every graph takes a millisecond."""
+
+    def measure(self, graph):
+        return 1e-3
+
+    def launch(self):
+        return 1e-6
+
+
+def test_metrics_by_name():
+    assert pricer_for("flops", {"batch": 3}) == Flops({"batch": 3})
+    with pytest.raises(UsageError, match="cost: 'speed' is not one of latency, flops, bytes"):
+        pricer_for("speed")
+
+
+def test_machines_are_measured_once(monkeypatch):
+    store = Store(None)
+    monkeypatch.setattr("tensaur.cost.calibrate.Stopwatch", lambda threads: FakeStopwatch())
+    found = calibrated_machine(store, HERE)
+    assert found == measure_machine(FakeStopwatch())
+    assert found.launch_seconds == 1e-6 and found.flops_per_second == pytest.approx(
+        2 * 512**3 * 1e3
+    )
+    monkeypatch.setattr("tensaur.cost.calibrate.Stopwatch", None)
+    assert calibrated_machine(store, HERE) == found
+
+
+def test_a_stored_machine_of_another_layout_is_measured_again(monkeypatch):
+    store = Store(None)
+    store.put_calibration(HERE, '{"gigahertz": 3}')
+    monkeypatch.setattr("tensaur.cost.calibrate.Stopwatch", lambda threads: FakeStopwatch())
+    assert calibrated_machine(store, HERE).launch_seconds == 1e-6
+
+
+def test_where_nothing_runs_the_machine_is_typical(monkeypatch):
+    class Broken(FakeStopwatch):
+        def measure(self, graph):
+            raise RuntimeFailure("nothing runs")
+
+    store = Store(None)
+    monkeypatch.setattr("tensaur.cost.calibrate.Stopwatch", lambda threads: Broken())
+    assert calibrated_machine(store, HERE) == TYPICAL_MACHINE
+    assert store.calibration(HERE) is None
+
+
+def test_latency_is_measured_into_the_given_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pricer, "calibrated_machine", lambda store, context: MACHINE)
+    path = tmp_path / "costs.sqlite"
+    prices = pricer_for("latency", {}, 1, path, opsets={"": 17}, budget_seconds=5.0)
+    assert isinstance(prices, MeasuredCost)
+    x = tensor(4, 4)
+    found = prices.quote(ops.Relu(), [x], x)
+    assert found.kind is PriceKind.MEASURED and found.amount > 0
+    assert prices.store.path == path and Store(path).count() == 1
+
+
+def test_budgets_reach_the_model(monkeypatch):
+    monkeypatch.setattr(pricer, "calibrated_machine", lambda store, context: MACHINE)
+    prices = measured_cost(Store(None), budget_seconds=0.0)
+    x = tensor(4, 4)
+    assert prices.quote(ops.Relu(), [x], x).kind is PriceKind.ESTIMATED
