@@ -219,7 +219,7 @@ def infer_fact(op: Operator, inputs: Sequence[Fact]) -> Fact:
         raise TypeMismatch(f"{op}({types}): {error}") from error
     if not inputs:
         return fact
-    constant = all(item.constant for item in inputs)
+    constant = all(item.constant for item in inputs) and is_deterministic(op)
     value = fact.value if fact.value is not None else _known_result(op, inputs, fact)
     return Fact(fact.type, value, constant)
 
@@ -234,6 +234,11 @@ def _known_result(op: Operator, inputs: Sequence[Fact], fact: Fact) -> Known | N
         return None
     assert isinstance(fact.type, TensorType)
     return Known.of(evaluate(op, arrays), fact.type.dtype)
+
+
+def is_deterministic(op: Operator) -> bool:
+    """Tell whether equal inputs are known to give equal results, at every run and every place."""
+    return not (isinstance(op, Opaque) and op.unique)
 
 
 def foldable(op: Operator) -> bool:
