@@ -76,6 +76,12 @@ def test_latency_is_measured_into_the_given_store(tmp_path: Path, monkeypatch: p
     assert prices.store.path == path and Store(path).count() == 1
 
 
+def test_both_names_of_the_onnx_domain_are_one(monkeypatch):
+    monkeypatch.setattr(pricer, "calibrated_machine", lambda store, context: MACHINE)
+    opsets = {"ai.onnx": 17, "com.example": 1}
+    assert measured_cost(Store(None), opsets=opsets).opsets == {"": 17, "com.example": 1}
+
+
 def test_budgets_reach_the_model(monkeypatch):
     monkeypatch.setattr(pricer, "calibrated_machine", lambda store, context: MACHINE)
     prices = measured_cost(Store(None), budget_seconds=0.0)

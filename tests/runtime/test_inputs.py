@@ -95,6 +95,18 @@ def test_sizes_are_searched_where_the_default_fails():
     assert plan.sizes["w"] % 96 == 0
 
 
+def test_unnamed_batches_are_found():
+    # The batch is the second axis of the state, as in recurrent models, and nothing says so.
+    nodes = [
+        helper.make_node("Squeeze", ["state", "axis"], ["y"]),
+        helper.make_node("Reshape", ["x", "shape"], ["z"]),
+    ]
+    inputs = [value("x", FLOAT, [None, None]), value("state", FLOAT, [2, None])]
+    data = {"axis": np.array([1], np.int64), "shape": np.array([1, 3, -1, 32], np.int64)}
+    plan = plan_inputs(open_session(model(nodes, inputs, [value("y"), value("z")], data)))
+    assert plan.sizes["?state.1"] == 1 and plan.sizes["?x.1"] % 96 == 0
+
+
 def test_given_sizes_are_not_replaced():
     shape = np.array([-1, 3, 32], np.int64)
     node = helper.make_node("Reshape", ["x", "shape"], ["y"])

@@ -95,13 +95,8 @@ class MeasuredCost:
         plain = self._unmeasured(graph)
         if plain is not None:
             return plain
-        try:
-            item = canonical(graph, self.sizes)
-        except (Unpriceable, TypeMismatch):
-            return self._estimate(graph)
-        if item.signature not in self._prices:
-            self._prices[item.signature] = self._look_up(item)
-        return self._prices[item.signature]
+        item = self._canonical(graph)
+        return self._estimate(graph) if item is None else self._price(item)
 
     def price_tree(self, tree: Tree, facts: Mapping[str, Fact]) -> Price:
         """Return the price of a tree of operators run as a whole on variables of the given types."""
@@ -120,13 +115,12 @@ class MeasuredCost:
         plain = self._unmeasured(graph)
         if plain is not None:
             return plain.amount
-        try:
-            item = canonical(graph, self.sizes)
-        except (Unpriceable, TypeMismatch):
+        item = self._canonical(graph)
+        if item is None:
             return self._estimate(graph).amount
         if item.signature not in self._prices and self._stored(item) is None:
             return None
-        return self.price_graph(graph).amount
+        return self._price(item).amount
 
     def measure(self, graph: Graph) -> int:
         """Return the price of a graph, measuring it if it is not stored."""
@@ -159,6 +153,18 @@ class MeasuredCost:
 
     def _launch(self) -> Price:
         return Price(max(round(self.machine.launch_seconds * 1e9), 1), PriceKind.ESTIMATED)
+
+    def _canonical(self, graph: Graph) -> Canonical | None:
+        """Return the form in which a graph can be measured, None if it cannot be."""
+        try:
+            return canonical(graph, self.sizes)
+        except (Unpriceable, TypeMismatch):
+            return None
+
+    def _price(self, item: Canonical) -> Price:
+        if item.signature not in self._prices:
+            self._prices[item.signature] = self._look_up(item)
+        return self._prices[item.signature]
 
     def _look_up(self, item: Canonical) -> Price:
         stored = self._stored(item)

@@ -55,7 +55,8 @@ def measured_cost(
     budget_seconds: float = math.inf,
 ) -> MeasuredCost:
     """Return the measured cost model of this machine, calibrating it first if that was never done."""
-    opsets = opsets or DEFAULT_OPSETS
+    # The two names of ONNX's own domain are one.
+    opsets = {_domain(name): version for name, version in (opsets or DEFAULT_OPSETS).items()}
     context = Context(threads, runtime_name(), processor_name())
     return MeasuredCost(
         store=store,
@@ -66,3 +67,7 @@ def measured_cost(
         opsets=opsets,
         budget_seconds=budget_seconds,
     )
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ INTEGER_LIMITS = (64, 8, 2, 1)
 # Tried in this order for dimensions without a given size until the model runs: powers of two, common
 # picture and audio frame sizes, and small ones.
 _OTHER_SIZES = (32, 128, 256, 224, 512, 16, 8, 576, 640, 3, 2, 1)
+_MOST_PLANS = 500
 _BATCH = re.compile(r"(^|[^a-z])(batch|bs|b|n)([^a-z]|$)|batch", re.IGNORECASE)
 _LENGTH = re.compile(r"seq|len|time|frame|token|height|width|sample|step", re.IGNORECASE)
 _WORDS = ("", "a", "tensor", "Zürich", "0", "two words")
@@ -186,10 +187,25 @@ def _plans(ports: Sequence[Port], given: Mapping[str, int]) -> Iterator[Plan]:
     sizes = representative_sizes(ports, given)
     yield from (Plan(sizes, limit) for limit in limits)
     fixed = with_anonymous(given)
-    free = {name for name, size in sizes.items() if name not in fixed and size == DEFAULT_SIZE}
+    free = [name for name, size in sizes.items() if name not in fixed and size == DEFAULT_SIZE]
+    others = (
+        Plan({**sizes, **pattern}, limit)
+        for size in (DEFAULT_SIZE, *_OTHER_SIZES)
+        for pattern in _patterns(free, size)
+        for limit in limits
+    )
+    yield from islice(others, _MOST_PLANS)
+
+
+def _patterns(free: Sequence[str], size: int) -> Iterator[dict[str, int]]:
+    """Give all free dimensions one size; or all but one, or only one (unnamed batches are common)."""
+    everywhere = dict.fromkeys(free, size)
     if free:
-        for size, limit in product(_OTHER_SIZES, limits):
-            yield Plan({**sizes, **dict.fromkeys(free, size)}, limit)
+        yield everywhere
+    if len(free) > 1:
+        yield from ({**everywhere, name: 1} for name in free)
+    if len(free) > 2:
+        yield from ({**dict.fromkeys(free, 1), name: size} for name in free)
 
 
 def _draw_floats(
