@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tensaur import report
+from tensaur.egraph.record import Iteration, RuleRecord, Seconds
 from tests.small import small_result
 
 KEYS = {
@@ -72,6 +73,13 @@ def test_the_report_has_stable_keys_and_is_json(tmp_path):
     assert read["comparison"]["outputs"][0]["name"] == "y"
 
 
-def test_records_of_iterations_become_objects():
-    values = report.as_dict(small_result(records=(Record("a", Colour.RED, ()),)))
-    assert values["iterations"] == [{"name": "a", "colour": "red", "items": []}]
+def test_iterations_name_the_rules_that_found_something():
+    rules = (
+        RuleRecord("matmul-associate", 3, 2, 1, {}),
+        RuleRecord("elementwise-add-zero", 0, 0, 0, {}),
+    )
+    (record,) = report.as_dict(small_result(records=(Iteration(0, rules, 9, 8, 1, Seconds()),)))[
+        "iterations"
+    ]
+    assert (record["nodes"], record["classes"], record["banned"]) == (9, 8, 1)
+    assert [rule["rule"] for rule in record["rules"]] == ["matmul-associate"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tensaur.egraph.record import Iteration
 from tensaur.inspection import Inspection
 from tensaur.output import write_beside
 from tensaur.result import Result
@@ -37,12 +38,19 @@ def as_dict(result: Result) -> dict[str, Any]:
         "nodes_after": result.nodes_after,
         "rewrites": [{"rule": item.rule, "count": item.count} for item in result.rewrites],
         "stop": str(result.stop),
-        "iterations": [plain(item) for item in result.records],
+        "iterations": [_iteration(item) for item in result.records],
         "extraction": plain(result.extraction),
         "comparison": plain(result.comparison),
         "seconds": plain(result.seconds),
         "sizes": plain(result.sizes),
     }
+
+
+def _iteration(record: Iteration) -> dict[str, Any]:
+    """Return one round of exploration with the rules that found anything."""
+    busy = tuple(rule for rule in record.rules if rule.matches)
+    values: dict[str, Any] = plain(dataclasses.replace(record, rules=busy))
+    return values
 
 
 def inspection_dict(found: Inspection) -> dict[str, Any]:
