@@ -16,7 +16,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from tensaur.errors import ModelError
 from tensaur.ir.types import Type
 from tensaur.onnx_io.scopes import captured_names
-from tensaur.onnx_io.source import ONNX_DOMAINS
+from tensaur.onnx_io.source import ONNX_DOMAINS, model_opset
 from tensaur.onnx_io.tensors import tensor_nbytes
 from tensaur.onnx_io.types import UNKNOWN, refine, type_of
 
@@ -49,10 +49,14 @@ def check(model: ModelProto) -> Checked:
         raise ModelError("the graph has no outputs")
     if model.training_info:
         raise ModelError("training information is not supported")
+    newest = onnx.defs.onnx_opset_version()
+    if model_opset(model) > newest:
+        raise ModelError(f"opset {model_opset(model)} is newer than {newest}, the newest known")
     nodes = sorted_nodes(model.graph)
     skeleton = _skeleton(model, nodes)
     _run_checker(skeleton)
-    return Checked(nodes, _types(model, _infer(skeleton)))
+    _check_types(skeleton)
+    return Checked(nodes, _types(model, skeleton))
 
 
 def sorted_nodes(graph: GraphProto) -> tuple[NodeProto, ...]:
@@ -216,42 +220,53 @@ def _run_checker(skeleton: ModelProto) -> None:
     except onnx.checker.ValidationError as error:
         raise ModelError(_one_line(error)) from None
     except ValueError as error:
-        raise ModelError(f"too large to check: {_one_line(error)}") from None
+        raise ModelError(f"cannot be checked: {_one_line(error)}") from None
 
 
-def _infer(skeleton: ModelProto) -> ModelProto:
-    """Run shape inference; shapes that contradict each other are left to the runtime to judge."""
+def _check_types(skeleton: ModelProto) -> None:
+    """Refuse element types that contradict each other; contradictory shapes are for the runtime."""
     try:
-        return _infer_shapes(skeleton, strict=True)
+        onnx.shape_inference.infer_shapes(skeleton, check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError as error:
-        text = _one_line(error)
-        if "[TypeInferenceError]" in text or "inconsistent type" in text:
-            raise ModelError(text) from None
-    try:
-        return _infer_shapes(skeleton, strict=False)
-    except onnx.shape_inference.InferenceError as error:
+        for line in str(error).splitlines():
+            wrong = "[TypeInferenceError]" in line or "inconsistent type" in line
+            # What follows from another error, and so is none, is said like this.
+            if wrong and "instead is null" not in line:
+                raise ModelError(_one_line(line)) from None
+    except ValueError as error:
         raise ModelError(_one_line(error)) from None
 
 
-def _infer_shapes(skeleton: ModelProto, strict: bool) -> ModelProto:
-    result: ModelProto = onnx.shape_inference.infer_shapes(
-        skeleton, check_type=strict, strict_mode=strict, data_prop=True
-    )
+def _infer(skeleton: ModelProto, data_prop: bool) -> ModelProto:
+    try:
+        result: ModelProto = onnx.shape_inference.infer_shapes(skeleton, data_prop=data_prop)
+    except (onnx.shape_inference.InferenceError, ValueError) as error:
+        raise ModelError(_one_line(error)) from None
     return result
 
 
-def _types(model: ModelProto, inferred: ModelProto) -> dict[str, Type]:
+def _types(model: ModelProto, skeleton: ModelProto) -> dict[str, Type]:
+    """Return the types of all values, from the most to the least reliable source."""
     known = _dimension_names(model.graph)
-    made_up = {name: f"?{name}" for name in _dimension_names(inferred.graph) - known}
     types: dict[str, Type] = {}
-    for value in (*inferred.graph.value_info, *inferred.graph.output):
-        types[value.name] = type_of(value.type, value.name, made_up)
-    for value in (*model.graph.value_info, *model.graph.output):
-        declared = type_of(value.type, value.name)
-        types[value.name] = refine(types.get(value.name, UNKNOWN), declared)
+    # Following the elements of shapes says most, but gives up on some bodies.
+    for data_prop in (True, False):
+        inferred = _infer(skeleton, data_prop)
+        new = _dimension_names(inferred.graph) - known
+        made_up = {name: f"?{name}.{data_prop:d}" for name in new}
+        _refine(types, (*inferred.graph.value_info, *inferred.graph.output), made_up)
+    _refine(types, (*model.graph.value_info, *model.graph.output), {})
     for value in model.graph.input:
         types[value.name] = type_of(value.type, value.name)
     return types
+
+
+def _refine(
+    types: dict[str, Type], values: Sequence[ValueInfoProto], made_up: Mapping[str, str]
+) -> None:
+    for value in values:
+        found = type_of(value.type, value.name, made_up)
+        types[value.name] = refine(types.get(value.name, UNKNOWN), found)
 
 
 def _dimension_names(graph: GraphProto) -> set[str]:
@@ -259,6 +274,6 @@ def _dimension_names(graph: GraphProto) -> set[str]:
     return {dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim}
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: object) -> str:
     text = " ".join(str(error).split())
     return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,55 +1,17 @@
-"""External data: which file a tensor's data are in, and whether it may be read.
+"""External data: tell whether they are there and may be read.
 
 Reads no data. Files are only ever opened inside the folder of the model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 
 from tensaur.errors import ModelError
-from tensaur.ir.types import DType
 from tensaur.onnx_io.scopes import tensors
-from tensaur.onnx_io.tensors import tensor_nbytes
-from tensaur.onnx_io.types import dtype_of
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A range of bytes of a file, named relative to the model's folder."""
-
-    location: str
-    offset: int
-    length: int
-
-
-def is_external(tensor: TensorProto) -> bool:
-    """Tell whether the data of a tensor are in a file of their own."""
-    return tensor.data_location == TensorProto.EXTERNAL
-
-
-def extent_of(tensor: TensorProto) -> Extent:
-    """Return where the external data of a tensor are; ModelError if that makes no sense."""
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    needed = tensor_nbytes(tensor)
-    try:
-        offset = int(entries.get("offset", "0"))
-        length = int(entries.get("length", str(needed)))
-    except ValueError:
-        raise ModelError(f"tensor {tensor.name!r}: offset or length is not a number") from None
-    if not entries.get("location"):
-        raise ModelError(f"tensor {tensor.name!r}: external data without a location")
-    if dtype_of(tensor.data_type) is DType.STRING:
-        raise ModelError(f"tensor {tensor.name!r}: strings cannot be external data")
-    if offset < 0 or length != needed:
-        raise ModelError(
-            f"tensor {tensor.name!r}: {length} bytes at offset {offset} of {entries['location']!r},"
-            f" expected {needed} bytes"
-        )
-    return Extent(entries["location"], offset, length)
+from tensaur.onnx_io.tensors import Extent, extent_of, is_external, tensor_nbytes
 
 
 def check_data(model: ModelProto, folder: Path, path: Path | None) -> None:

@@ -31,10 +31,11 @@ class Naming:
     """Which name each value is written under.
 
     `names` maps positions of nodes to names, `projections` those of tuples to the positions of their
-    items (None for an item that nobody uses). `initialisers` are the source's, `taken` all names that a
-    fresh one must not be.
+    items (None for an item that nobody uses). `inputs` and `initialisers` are the source's, `taken` all
+    names that a fresh one must not be.
     """
 
+    inputs: frozenset[str]
     initialisers: frozenset[str]
     taken: set[str]
     names: dict[int, str] = field(default_factory=dict)
@@ -53,6 +54,11 @@ class Naming:
         anchor = next(filter(None, found))
         return [name or self.fresh(anchor) for name in found]
 
+    def all_names(self) -> set[str]:
+        """Return the names that are visible everywhere in the written graph."""
+        aliases = (alias.output for alias in self.aliases)
+        return {*self.inputs, *self.names.values(), *aliases}
+
     def fresh(self, hint: str) -> str:
         """Return a name that nothing else has, like `hint`."""
         number = 1
@@ -65,14 +71,18 @@ class Naming:
 def name_values(graph: Graph, model: ModelProto) -> Naming:
     """Name every value that some output needs."""
     initialisers = frozenset(constants_of(model.graph))
-    interface = {output.name for output in graph.outputs}
-    interface.update(v.name for v in model.graph.input if _is_input(v.name, model, initialisers))
+    inputs = frozenset(
+        value.name
+        for value in model.graph.input
+        if model.ir_version >= 4 or value.name not in initialisers
+    )
+    interface = inputs | {output.name for output in graph.outputs}
     own, inner = _own_names(model.graph), _inner_names(model.graph)
-    naming = Naming(initialisers, {*own, *inner, *interface})
+    naming = Naming(inputs, initialisers, {*own, *inner, *interface})
     first = _pair_projections(graph, naming)
     for output in sorted(graph.outputs, key=lambda item: item.name != graph.nodes[item.node].name):
         _name_output(graph, naming, output, first.get(output.node, output.node))
-    claimed = interface | (inner - own)
+    claimed = set(interface | (inner - own))
     for position in sorted(graph.live()):
         if position in naming.projections or isinstance(graph.nodes[position].op, _UNNAMED):
             continue
@@ -83,10 +93,6 @@ def name_values(graph: Graph, model: ModelProto) -> Naming:
         claimed.add(naming.names[position])
         naming.taken.add(naming.names[position])
     return naming
-
-
-def _is_input(name: str, model: ModelProto, initialisers: frozenset[str]) -> bool:
-    return model.ir_version >= 4 or name not in initialisers
 
 
 def _own_names(source: GraphProto) -> set[str]:

@@ -19,11 +19,10 @@ from onnx import ModelProto, TensorProto
 
 from tensaur.errors import OutputError
 from tensaur.ir.graph import Graph
-from tensaur.onnx_io.external import extent_of, is_external
 from tensaur.onnx_io.load import PROTO_LIMIT
 from tensaur.onnx_io.scopes import tensors
 from tensaur.onnx_io.source import Source
-from tensaur.onnx_io.tensors import tensor_nbytes
+from tensaur.onnx_io.tensors import extent_of, is_external, tensor_nbytes
 from tensaur.onnx_io.write import write
 
 # What a model may hold beside its large tensors and still fit into the protobuf format.

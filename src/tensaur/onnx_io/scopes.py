@@ -5,7 +5,7 @@ Works on protos alone and knows nothing of Tensaur's graphs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -42,17 +42,22 @@ def defined_names(graph: GraphProto) -> Iterator[str]:
             yield from defined_names(body)
 
 
-def rename_free(graph: GraphProto, renamed: Mapping[str, str], fresh: Callable[[str], str]) -> None:
+def rename_free(
+    graph: GraphProto,
+    renamed: Mapping[str, str],
+    visible: Collection[str],
+    fresh: Callable[[str], str],
+) -> None:
     """Rename the outer values that a body uses, in place.
 
-    A definition inside that would capture one of the new names is renamed to a fresh name.
+    `visible` are the names that the body can see from outside, the new ones included. ONNX forbids a
+    body to define such a name again; what does so is renamed to a fresh name.
     """
     scope = dict(renamed)
-    targets = frozenset(renamed.values())
 
     def define(name: str) -> str:
         scope.pop(name, None)
-        if name in targets:
+        if name in visible:
             scope[name] = fresh(name)
         return scope.get(name, name)
 
@@ -65,7 +70,7 @@ def rename_free(graph: GraphProto, renamed: Mapping[str, str], fresh: Callable[[
     for node in graph.node:
         node.input[:] = [scope.get(name, name) for name in node.input]
         for body in bodies(node):
-            rename_free(body, scope, fresh)
+            rename_free(body, scope, visible, fresh)
         node.output[:] = [define(name) if name else "" for name in node.output]
     for value in (*graph.output, *graph.value_info):
         value.name = scope.get(value.name, value.name)

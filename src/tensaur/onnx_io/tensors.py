@@ -13,8 +13,44 @@ from typing import Any
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, numpy_helper
 
+from tensaur.errors import ModelError
 from tensaur.ir.types import Array, DType, Known
 from tensaur.onnx_io.types import dtype_of, elem_type_of
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A range of bytes of a file, named relative to the model's folder."""
+
+    location: str
+    offset: int
+    length: int
+
+
+def is_external(tensor: TensorProto) -> bool:
+    """Tell whether the data of a tensor are in a file of their own."""
+    return tensor.data_location == TensorProto.EXTERNAL
+
+
+def extent_of(tensor: TensorProto) -> Extent:
+    """Return where the external data of a tensor are; ModelError if that makes no sense."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    needed = tensor_nbytes(tensor)
+    try:
+        offset = int(entries.get("offset", "0"))
+        length = int(entries.get("length", str(needed)))
+    except ValueError:
+        raise ModelError(f"tensor {tensor.name!r}: offset or length is not a number") from None
+    if not entries.get("location"):
+        raise ModelError(f"tensor {tensor.name!r}: external data without a location")
+    if dtype_of(tensor.data_type) is DType.STRING:
+        raise ModelError(f"tensor {tensor.name!r}: strings cannot be external data")
+    if offset < 0 or length != needed:
+        raise ModelError(
+            f"tensor {tensor.name!r}: {length} bytes at offset {offset} of {entries['location']!r},"
+            f" expected {needed} bytes"
+        )
+    return Extent(entries["location"], offset, length)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +67,28 @@ class StoredTensor:
 
     def numpy(self) -> Array:
         """Return the data; external data are memory-mapped."""
-        from onnx_ir import serde  # noqa: PLC0415  # heavy: imported when used
+        import onnx_ir  # noqa: PLC0415  # heavy: imported when used
+        from onnx_ir import serde  # noqa: PLC0415  # the same
 
-        array: Array = serde.deserialize_tensor(self.proto, str(self.folder)).numpy()
-        return array
+        if not is_external(self.proto):
+            array: Array = serde.deserialize_tensor(self.proto).numpy()
+            return array
+        if self.nbytes == 0:  # an empty range cannot be mapped
+            dtype = dtype_of(self.proto.data_type)
+            return np.empty(tuple(self.proto.dims), None if dtype is None else dtype.numpy)
+        extent = extent_of(self.proto)
+        # A model cache holds links, which onnx_ir does not follow; `external` has checked where to.
+        file = (self.folder / extent.location).resolve()
+        external = onnx_ir.ExternalTensor(
+            file.name,
+            extent.offset,
+            extent.length,
+            onnx_ir.DataType(self.proto.data_type),
+            shape=onnx_ir.Shape(self.proto.dims),
+            name=self.proto.name,
+            base_dir=file.parent,
+        )
+        return np.asarray(external.numpy())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

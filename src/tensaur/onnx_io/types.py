@@ -66,7 +66,8 @@ def refine(inferred: Type, declared: Type) -> Type:
     if len(inferred.shape) != len(declared.shape):
         return inferred
     pairs = zip(inferred.shape, declared.shape, strict=True)
-    return TensorType(inferred.dtype, tuple(b if is_anonymous(a) else a for a, b in pairs))
+    dims = (b if is_anonymous(a) and not is_anonymous(b) else a for a, b in pairs)
+    return TensorType(inferred.dtype, tuple(dims))
 
 
 def _dim(dim: TensorShapeProto.Dimension, anonymous: str, renamed: Mapping[str, str]) -> Dim:

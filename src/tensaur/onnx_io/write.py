@@ -137,15 +137,17 @@ class _Writer:
             for kind, name in zip(op.declared, self._naming.outputs(position), strict=True)
         ]
         anchor = next(filter(None, outputs), "")
+        renamed = dict(zip(op.captured, inputs[op.formal :], strict=True))
         node = self._add_node(op.op_type, op.domain, inputs[: op.formal], outputs, anchor)
         if op.overload:
             node.overload = op.overload
-        renamed = dict(zip(op.captured, inputs[op.formal :], strict=True))
         for _, data in op.attributes:
             attribute = node.attribute.add()
             attribute.ParseFromString(data)
             for body in attribute_bodies(attribute):
-                rename_free(body, renamed, self._naming.fresh)
+                # Runtimes order nodes as they like: all values but its own outputs may come before it.
+                visible = self._naming.all_names() - set(outputs)
+                rename_free(body, renamed, visible, self._naming.fresh)
 
     def _constant(self, value: Known, user: str) -> str:
         """Return the name of a constant with this value, writing it if there is none yet."""
