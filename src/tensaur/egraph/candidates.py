@@ -69,6 +69,8 @@ class Selector:
     def select(self, matches: Matches, facts: IntArray, tally: RuleTally) -> Iterator[Candidates]:
         """Yield the new and acceptable matches, by structure; count the others in `tally`."""
         rule = matches.source.rule
+        if not len(matches):
+            return
         tally.matches += len(matches)
         keys = _match_keys(matches)
         new = np.flatnonzero(~_member(keys, self._applied[rule]))
@@ -108,10 +110,14 @@ class Selector:
             verdict = self._verdicts.get((*head, *values))
             if verdict is None:
                 signature = self._signature(source, names, values)
-                verdict = judge(self._rules[source.rule], signature, self._egraph.symbols)
+                verdict = judge(self._rule_of(source), signature, self._egraph.symbols)
                 self._verdicts[(*head, *values)] = verdict
             verdicts.append(verdict)
         return verdicts, grouping.group
+
+    def _rule_of(self, source: Source) -> Rule:
+        rule = self._rules[source.rule]
+        return rule if source.group is None else rule.instance(source.lengths[source.group])
 
     def _signature(self, source: Source, names: Sequence[str], values: Sequence[int]) -> Signature:
         facts, symbols = self._egraph.facts, self._egraph.symbols
@@ -127,7 +133,7 @@ class Selector:
 
 def _match_keys(matches: Matches) -> IntArray:
     head = np.full(len(matches), matches.source.rule)
-    return hash_columns(head, list(matches.columns.values()))
+    return hash_columns(head, [*matches.columns.values(), *matches.roots])
 
 
 def _member(keys: IntArray, of: IntArray) -> BoolArray:
@@ -146,7 +152,10 @@ def _first_of_mirrored(matches: Matches) -> IntArray:
     mirror = matches.source.mirror
     assert mirror is not None
     columns = matches.columns
-    keys, mirrored = pack_pair(list(columns.values()), [columns[mirror[name]] for name in columns])
+    keys, mirrored = pack_pair(
+        [*columns.values(), *matches.roots],
+        [*(columns[mirror[name]] for name in columns), *reversed(matches.roots)],
+    )
     return np.flatnonzero((keys <= mirrored) | ~np.isin(mirrored, keys))
 
 

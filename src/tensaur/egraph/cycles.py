@@ -10,7 +10,7 @@ consists of loaded rows alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -121,7 +121,12 @@ class Descendants:
 
     def prepare(self, uses: Iterable[Uses]) -> None:
         """Work out what `depends` will be asked about these uses, all at once."""
-        pairs = [use.questions() for use in uses]
+        self.ask([use.questions() for use in uses])
+
+    def ask(self, pairs: Sequence[Questions]) -> None:
+        """Work out for pairs of canonical classes whether the one above depends on the one below."""
+        if not pairs:
+            return
         above = np.concatenate([pair.above for pair in pairs])
         below = np.concatenate([pair.below for pair in pairs])
         wanted = self._level[above] > self._level[below]

@@ -19,10 +19,13 @@ from tensaur.egraph.budget import Budget, Limits, Stopped, StopReason
 from tensaur.egraph.candidates import Candidates, Selector
 from tensaur.egraph.cycles import CycleFilter, Descendants, Uses, ban_cycles, closes_cycle
 from tensaur.egraph.egraph import EGraph
+from tensaur.egraph.groups import Grouper
 from tensaur.egraph.match import Matcher
 from tensaur.egraph.pattern import Source, sequence_operators, sources
 from tensaur.egraph.record import Exploration, Iteration, RuleTally, Seconds
 from tensaur.ir.rule import Rule
+
+__all__ = ["CycleFilter", "Exploration", "Explorer", "Iteration", "Limits", "StopReason"]
 
 # Below this part of the node limit, an iteration may use all that is left.
 _REST = 20
@@ -59,6 +62,8 @@ class Explorer:
         self._seconds: dict[str, float] = {}
         self._tallies: list[RuleTally] = []
         self._left_over = False
+        self._descendants = Descendants(egraph, self._budget.check)
+        self._groups = frozenset(rule.name for rule in self._rules if rule.group is not None)
 
     def run(self) -> Exploration:
         """Explore; a limit, saturation or Ctrl-C ends it and is returned, never raised."""
@@ -119,13 +124,17 @@ class Explorer:
     def _find(self, number: int) -> Iterator[Candidates]:
         self._matcher.refresh()
         facts = self._egraph.fact_of
+        self._descendants = Descendants(self._egraph, self._budget.check)
+        grouper = Grouper(self._egraph, facts, self._descendants, self._groups)
         for index, rule in enumerate(self._rules):
-            if rule.is_multi and number >= self._limits.multi:
+            several = rule.is_multi or rule.group is not None
+            if several and number >= self._limits.multi:
                 continue
             for source in self._sources_of(index):
                 matches = self._matcher.find(source)
-                if len(matches):
-                    yield from self._selector.select(matches, facts, self._tallies[index])
+                groups = (matches,) if source.group is None else grouper.groups(matches)
+                for each in groups:
+                    yield from self._selector.select(each, facts, self._tallies[index])
 
     def _sources_of(self, index: int) -> tuple[Source, ...]:
         rule = self._rules[index]
@@ -138,7 +147,7 @@ class Explorer:
     def _without_cycles(self, candidates: list[Candidates]) -> list[Candidates]:
         if self._filter is not CycleFilter.EFFICIENT or not candidates:
             return candidates
-        descendants = Descendants(self._egraph, self._budget.check)
+        descendants = self._descendants
         uses = [_uses(item, self._egraph) for item in candidates]
         descendants.prepare(uses)
         kept = []

@@ -32,8 +32,9 @@ Columns = dict[str, IntArray]
 class Matches:
     """All matches of a source: `roots` and `rows` have one column per found term.
 
-    `columns` are classes for values, attribute value numbers for `$p`, symbols for `?f`. The columns
-    determine the match: equal columns mean equal rows.
+    `columns` are classes for values, attribute value numbers for `$p`, symbols for `?f`. Columns and
+    roots together determine what applying a rule does, and no two matches have the same. (Columns alone
+    do not: `add(a, b)` and `add(b, a)` may be in different classes.)
     """
 
     source: Source
@@ -126,7 +127,7 @@ class Matcher:
         }
         length = len(merged["@root0"])
         if len(parts) > 1 and length:
-            keys = [merged[name] for name in source.columns]
+            keys = [merged[name] for name in (*source.columns, *_roots(count))]
             once = np.sort(group_rows(keys, length).first)
             merged = {name: column[once] for name, column in merged.items()}
         self._budget.hold(len(merged["@root0"]), len(names))
@@ -268,8 +269,12 @@ def _agrees(op: Operator, attrs: Mapping[str, Any]) -> bool:
     )
 
 
+def _roots(count: int) -> list[str]:
+    return [f"@root{number}" for number in range(count)]
+
+
 def _heads(count: int) -> list[str]:
-    return [f"@{what}{number}" for number in range(count) for what in ("root", "row")]
+    return [*_roots(count), *(f"@row{number}" for number in range(count))]
 
 
 def _distinct(number: int) -> Callable[[Columns], BoolArray]:

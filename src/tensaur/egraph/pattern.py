@@ -13,7 +13,7 @@ from typing import Any
 
 from tensaur.ir.operator import Operator
 from tensaur.ir.rule import Rule
-from tensaur.ir.term import Apply, AttrVar, OpVar, Seq, Term, Var
+from tensaur.ir.term import Apply, AttrVar, Elem, OpVar, Seq, Term, Var
 
 # Columns of matches are named by the text of the variable: `x` a value, `$p` an attribute, `?f` an
 # operator.
@@ -35,7 +35,8 @@ class Canonical:
 class Source:
     """What one rule finds, for given lengths of its sequences, in every order of commutative inputs.
 
-    `mirror` renames the variables when the two terms of a symmetric multi-pattern change places.
+    `mirror` renames the variables when the two terms of a symmetric multi-pattern change places. For a
+    group rule, one member is found, and `group` is the name of its sequence.
     """
 
     rule: int
@@ -43,6 +44,7 @@ class Source:
     variants: tuple[tuple[Canonical, ...], ...]
     columns: tuple[str, ...]
     mirror: Renaming | None
+    group: str | None = None
 
 
 def canonical(term: Apply) -> Canonical:
@@ -60,6 +62,13 @@ def sequence_operators(rule: Rule) -> tuple[type[Operator], ...]:
 def sources(index: int, rule: Rule, lengths: Iterable[int]) -> Iterator[Source]:
     """Yield what a rule finds: once, or for every one of `lengths` if it has a sequence."""
     sequence = rule.sequence
+    if rule.group is not None:
+        member = Var(f"{rule.group.name}.*")
+        found = tuple(
+            tuple(_with_member(term, member) for term in terms) for terms in rule.commuted()
+        )
+        yield replace(_source(index, found, {}), group=rule.group.name)
+        return
     if sequence is None:
         yield _source(index, rule.commuted(), {})
         return
@@ -68,6 +77,11 @@ def sources(index: int, rule: Rule, lengths: Iterable[int]) -> Iterator[Source]:
             tuple(_unroll(term, length) for term in terms) for terms in rule.commuted()
         )
         yield _source(index, variants, {sequence.name: length})
+
+
+def member_name(source: Source) -> str:
+    """Return the column of a group rule's matches in which the members of a group differ."""
+    return f"{source.group}.*"
 
 
 def default_attributes(op: type[Operator]) -> dict[str, Any]:
@@ -137,6 +151,16 @@ def _unroll(term: Apply, length: int) -> Apply:
         else:
             inputs.append(_unroll(item, length) if isinstance(item, Apply) else item)
     return replace(term, inputs=tuple(inputs))
+
+
+def _with_member(term: Apply, member: Var) -> Apply:
+    inputs = tuple(
+        member
+        if isinstance(item, Elem)
+        else (_with_member(item, member) if isinstance(item, Apply) else item)
+        for item in term.inputs
+    )
+    return replace(term, inputs=inputs)
 
 
 def _applies(term: Term) -> Iterator[Apply]:

@@ -133,7 +133,7 @@ class Rule:
         if sequence is None:
             raise RuleError(f"rule {self.name}: is not a group rule")
         (found,) = self.finds
-        finds = tuple(_member(found, sequence.item(i)) for i in range(members))
+        finds = tuple(with_member(found, sequence.item(i)) for i in range(members))
         return replace(self, find=finds, members=members)
 
     def operators_made(self) -> frozenset[type[Operator]]:
@@ -191,10 +191,10 @@ class Rule:
             raise RuleError(f"rule {self.name}: more than one sequence variable")
 
 
-def _member(term: Term, member: Var) -> Apply:
-    assert isinstance(term, Apply)
+def with_member(term: Apply, member: Var) -> Apply:
+    """Return the found term of a group rule with `member` in the place of its `Elem`."""
     inputs = tuple(
-        member if isinstance(i, Elem) else _member(i, member) if isinstance(i, Apply) else i
+        member if isinstance(i, Elem) else with_member(i, member) if isinstance(i, Apply) else i
         for i in term.inputs
     )
     return replace(term, inputs=inputs)
