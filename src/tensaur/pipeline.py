@@ -14,11 +14,11 @@ from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import graph_sizes
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Exploration, Explorer, Limits
-from tensaur.extract import Solution, extract
 from tensaur.extract.lower import lower
-from tensaur.extract.problem import Problem
+from tensaur.extract.problem import Problem, Solution
 from tensaur.extract.provenance import rules_used
 from tensaur.extract.refine import Refined, Refinement
+from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
 from tensaur.gate import Gate, Judgement
 from tensaur.ir.graph import Graph

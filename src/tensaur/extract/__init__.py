@@ -1,0 +1,1 @@
+"""Extraction: from an explored e-graph to the cheapest graph in it."""

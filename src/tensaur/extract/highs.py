@@ -1,0 +1,167 @@
+"""The HiGHS solver behind four verbs: load a model, add constraints, relax, solve.
+
+Nothing here knows what the columns mean. A solve runs in a thread of its own, so that Ctrl-C reaches
+Python at once; HiGHS is then told to stop through its callbacks and is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event, Thread
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from tensaur.extract.model import Constraints, FloatArray, Model
+
+Watcher = Callable[[FloatArray], bool]
+"""Is handed each improving solution while HiGHS searches; returns whether to stop the search."""
+
+PRECISION = 1e-9
+"""Feasibility tolerances: costs of 10^9 ns may differ by one."""
+
+GRACE_SECONDS = 0.02
+"""The least time a solver is given: HiGHS reads a time limit of zero as none at all in places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one run found: `point` is None without a solution, `bound` a lower bound on the objective.
+
+    `complete` tells that the run ended by itself, with the optimum or with a proof that there is none.
+    """
+
+    point: FloatArray | None
+    bound: float
+    complete: bool
+
+
+class Session:
+    """One model inside HiGHS. The objective is divided by `unit` on the way in."""
+
+    def __init__(self, model: Model, unit: float, seed: int = 0) -> None:
+        import highspy  # noqa: PLC0415  # heavy: imported when used
+
+        self.unit = unit
+        self._binary = model.binary.astype(np.int32)
+        self._highspy: Any = highspy
+        self._stop = Event()
+        self._watch: Watcher | None = None
+        self._highs: Any = self._highspy.Highs()
+        self._highs.silent()
+        self._configure(seed)
+        self._load(model)
+        for callback in (self._highs.cbSimplexInterrupt, self._highs.cbMipInterrupt):
+            callback.subscribe(self._on_check)
+        self._highs.cbMipImprovingSolution.subscribe(self._on_solution)
+
+    def add(self, rows: Constraints) -> None:
+        """Add constraints to the model."""
+        if not len(rows):
+            return
+        self._highs.addRows(
+            len(rows),
+            np.array(rows.lower),
+            np.array(rows.upper),
+            len(rows.column),
+            np.array(rows.start[:-1], dtype=np.int32),
+            np.array(rows.column, dtype=np.int32),
+            np.array(rows.value),
+        )
+
+    def relax(self, deadline: float) -> Answer:
+        """Solve the linear relaxation."""
+        self._integrality(self._highspy.HighsVarType.kContinuous)
+        self._run(deadline)
+        status = self._highs.getModelStatus()
+        if status == self._highspy.HighsModelStatus.kInfeasible:
+            return Answer(None, np.inf, True)
+        if status != self._highspy.HighsModelStatus.kOptimal:
+            return Answer(None, -np.inf, False)
+        bound = self._highs.getInfo().objective_function_value * self.unit
+        return Answer(self._point(), bound, True)
+
+    def solve(self, start: FloatArray | None, deadline: float, watch: Watcher) -> Answer:
+        """Solve the integer program, from a first solution if there is one."""
+        self._integrality(self._highspy.HighsVarType.kInteger)
+        if start is not None:
+            solution = self._highspy.HighsSolution()
+            solution.col_value = start.tolist()
+            self._highs.setSolution(solution)
+        self._watch = watch
+        self._run(deadline)
+        self._watch = None
+        return self._answer()
+
+    def _answer(self) -> Answer:
+        status, info = self._highs.getModelStatus(), self._highs.getInfo()
+        known = self._highspy.HighsModelStatus
+        if status == known.kInfeasible:
+            return Answer(None, np.inf, True)
+        bound = info.mip_dual_bound * self.unit
+        if not np.isfinite(bound):
+            bound = -np.inf
+        found = np.isfinite(info.objective_function_value) and info.primal_solution_status == 2
+        return Answer(self._point() if found else None, bound, status == known.kOptimal)
+
+    def _point(self) -> FloatArray:
+        return np.array(self._highs.getSolution().col_value, dtype=np.float64)
+
+    def _configure(self, seed: int) -> None:
+        options = {
+            "threads": 1,
+            "random_seed": seed % 2**31,
+            "mip_rel_gap": 0.0,
+            "mip_abs_gap": 0.0,
+            "primal_feasibility_tolerance": PRECISION,
+            "dual_feasibility_tolerance": PRECISION,
+            "mip_feasibility_tolerance": PRECISION,
+        }
+        for name, value in options.items():
+            self._highs.setOptionValue(name, value)
+
+    def _load(self, model: Model) -> None:
+        lp = self._highspy.HighsLp()
+        lp.num_col_ = model.column_count
+        lp.col_cost_ = model.objective() / self.unit
+        lp.col_lower_ = model.lower()
+        lp.col_upper_ = np.ones(model.column_count)
+        lp.a_matrix_.format_ = self._highspy.MatrixFormat.kRowwise
+        rows = model.constraints
+        lp.num_row_ = len(rows)
+        lp.row_lower_ = np.array(rows.lower)
+        lp.row_upper_ = np.array(rows.upper)
+        lp.a_matrix_.start_ = np.array(rows.start, dtype=np.int32)
+        lp.a_matrix_.index_ = np.array(rows.column, dtype=np.int32)
+        lp.a_matrix_.value_ = np.array(rows.value)
+        self._highs.passModel(lp)
+
+    def _integrality(self, kind: Any) -> None:
+        kinds = np.full(len(self._binary), int(kind), dtype=np.uint8)
+        self._highs.changeColsIntegrality(len(kinds), self._binary, kinds)
+
+    def _run(self, deadline: float) -> None:
+        """Run HiGHS in a thread; on Ctrl-C stop it, wait for it, and raise KeyboardInterrupt."""
+        self._stop.clear()
+        left = max(deadline - perf_counter(), GRACE_SECONDS)
+        # HiGHS counts the time of all runs of one instance together.
+        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
+        thread = Thread(target=self._highs.run, daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(0.05)
+        except KeyboardInterrupt:
+            self._stop.set()
+            thread.join()
+            raise
+
+    def _on_check(self, event: Any) -> None:
+        # HiGHS keeps the flag from one run to the next, so it is written either way.
+        event.interrupt(self._stop.is_set())
+
+    def _on_solution(self, event: Any) -> None:
+        if self._watch is not None and self._watch(np.array(event.data_out.mip_solution)):
+            self._stop.set()

@@ -1,0 +1,298 @@
+"""Rows that no best solution needs, and classes that every solution needs, found before any solver runs.
+
+Everything rests on required sets: `req(c)` holds the classes without which c cannot be computed, the
+greatest fixpoint of `req(c) = {c} + intersection over rows of c of union over children d of req(d)`.
+At least one cheapest solution survives; with an upper bound given, one that is not above it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from time import perf_counter
+
+import numpy as np
+
+from tensaur.extract.bits import BitCosts
+from tensaur.extract.problem import IntArray, Problem, closure
+from tensaur.extract.structure import BoolArray, Part, components, derivable, keep_rows, reachable
+
+ALL = -1
+"""The set of everything, as the bits of an integer: `ALL & s == s`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """What is left of a problem, what is known about it, and the way back.
+
+    `free_row[c]` computes class c at no cost, or is -1; `forced[c]` tells that every solution needs c;
+    `below[n]` is the union of the required sets of row n's children, `bit[c]` the class's place in it.
+    `lower_bound` holds for the whole problem.
+    """
+
+    part: Part
+    free_row: IntArray
+    forced: BoolArray
+    below: list[int]
+    bit: list[int]
+    lower_bound: int
+    replaced: IntArray
+
+    @property
+    def problem(self) -> Problem:
+        """What is left."""
+        return self.part.problem
+
+    def complete(self, chosen: IntArray) -> IntArray:
+        """Add the free rows to a choice, and keep of it what the root needs."""
+        return closure(self.problem, np.where(self.free_row >= 0, self.free_row, chosen))
+
+    def lift(self, chosen: IntArray) -> IntArray:
+        """Express a choice for what is left as one for the whole problem."""
+        return self.part.lift(self.complete(chosen))
+
+    def lower(self, chosen: IntArray) -> IntArray:
+        """Express a choice for the whole problem as one for what is left that costs no more."""
+        rows = chosen.copy()
+        while (moved := np.where(rows >= 0, self.replaced[rows], -1)).tolist() != rows.tolist():
+            rows = moved
+        return self.complete(self.part.lower(rows))
+
+
+@dataclass(slots=True)
+class Presolve:
+    """Drops rows round by round until nothing changes or the deadline passes.
+
+    Invariant: some cheapest solution uses only rows in `alive`. `replaced[n]` is the row that dominates n
+    (n itself while none does); it may in turn be replaced.
+    """
+
+    problem: Problem
+    upper_bound: int
+    deadline: float
+    alive: BoolArray = field(init=False)
+    replaced: IntArray = field(init=False)
+    cost: list[int] = field(init=False)
+    constant: int = field(init=False)
+    children: list[list[int]] = field(init=False)
+    rows: list[list[int]] = field(init=False)
+    bit: list[int] = field(init=False)
+    order: list[int] = field(init=False)
+    required: list[int] = field(init=False)
+    below: list[int] = field(init=False)
+    free: dict[int, int] = field(init=False)
+    other: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self.alive = np.ones(problem.row_count, dtype=bool)
+        self.replaced = np.arange(problem.row_count)
+        self.cost = problem.cost.tolist()
+        self.constant = 0
+        self.children = problem.child_lists()
+
+    def run(self) -> Reduced:
+        """Reduce to a fixpoint."""
+        self._refresh()
+        while perf_counter() < self.deadline and self._drop_rows():
+            self._refresh()
+        return self._reduced()
+
+    def _refresh(self) -> None:
+        """Recompute what follows from the rows that are left."""
+        self._drop_unreachable()
+        self._number_classes()
+        self._find_free()
+        self._require()
+        self._separate_forced()
+        self._pull_up()
+
+    def _drop_unreachable(self) -> None:
+        part = keep_rows(self.problem, self.alive)
+        good = derivable(part.problem)
+        good &= reachable(part.problem, good)[part.problem.node_class]
+        self.alive[:] = False
+        self.alive[part.rows[good]] = True
+        self.rows = [[] for _ in range(self.problem.class_count)]
+        classes = self.problem.node_class.tolist()
+        for row in np.flatnonzero(self.alive).tolist():
+            self.rows[classes[row]].append(row)
+
+    def _number_classes(self) -> None:
+        """Number classes so that whatever a class requires has a smaller number."""
+        known = [False] * self.problem.class_count
+        parents = defaultdict(list)
+        waiting = {row: len(self.children[row]) for row in np.flatnonzero(self.alive).tolist()}
+        for row in waiting:
+            for child in self.children[row]:
+                parents[child].append(row)
+        ready = [row for row, count in waiting.items() if not count]
+        self.order = []
+        classes = self.problem.node_class.tolist()
+        for row in ready:
+            cls = classes[row]
+            if known[cls]:
+                continue
+            known[cls] = True
+            self.order.append(cls)
+            for parent in parents[cls]:
+                waiting[parent] -= 1
+                if not waiting[parent]:
+                    ready.append(parent)
+        self.bit = [-1] * self.problem.class_count
+        for number, cls in enumerate(self.order):
+            self.bit[cls] = number
+
+    def _find_free(self) -> None:
+        """Find the classes that some rows compute at no cost, from classes of the same kind only."""
+        problem = self.problem
+        nothing = problem.cost == 0
+        if problem.size_budget is not None:
+            nothing &= problem.size == 0
+        self.free = {}
+        for cls in self.order:
+            for row in self.rows[cls]:
+                if nothing[row] and all(child in self.free for child in self.children[row]):
+                    self.free[cls] = row
+                    for loser in self.rows[cls]:
+                        self.replaced[loser] = row
+                    self.alive[self.rows[cls]] = False
+                    self.alive[row] = True
+                    self.rows[cls] = [row]
+                    break
+
+    def _require(self) -> None:
+        self.required = [ALL] * self.problem.class_count
+        changed = True
+        while changed:
+            changed = False
+            for cls in self.order:
+                common = ALL
+                for row in self.rows[cls]:
+                    common &= self._below(row)
+                common |= 1 << self.bit[cls]
+                if common != self.required[cls]:
+                    self.required[cls] = common
+                    changed = True
+        self.below = [self._below(row) if self.alive[row] else 0 for row in range(len(self.alive))]
+
+    def _below(self, row: int) -> int:
+        below = 0
+        for child in self.children[row]:
+            below |= self.required[child]
+        return below
+
+    def _separate_forced(self) -> None:
+        """Find for each class what is forced, or free, and cannot depend on the class."""
+        part = keep_rows(self.problem, self.alive)
+        labels = components(part.problem)
+        same: dict[int, int] = defaultdict(int)
+        names = part.classes.tolist()
+        for cls, label in zip(names, labels.tolist(), strict=True):
+            same[label] |= 1 << self.bit[cls]
+        given = self.required[self.problem.root]
+        free = 0
+        for cls in self.free:
+            free |= 1 << self.bit[cls]
+        self.other = [0] * self.problem.class_count
+        for cls, label in zip(names, labels.tolist(), strict=True):
+            self.other[cls] = given & ~same[label] | free
+
+    def _pull_up(self) -> None:
+        """Move costs from classes to the rows that cannot do without them, and out of the problem.
+
+        Where all parent rows of a class are in one class, of which a solution uses one row, the class's
+        least cost may as well be theirs. This changes no solution's total; it makes rows comparable.
+        """
+        parents: dict[int, list[int]] = defaultdict(list)
+        for cls in self.order:
+            for row in self.rows[cls]:
+                for child in self.children[row]:
+                    parents[child].append(row)
+        classes = self.problem.node_class.tolist()
+        given = self.required[self.problem.root]
+        for cls in self.order:
+            least = min(self.cost[row] for row in self.rows[cls])
+            users = parents[cls]
+            if given >> self.bit[cls] & 1:
+                self.constant += least
+            elif len({classes[row] for row in users}) == 1:
+                for row in users:
+                    self.cost[row] += least
+            else:
+                continue
+            for row in self.rows[cls]:
+                self.cost[row] -= least
+
+    def _drop_rows(self) -> bool:
+        count = int(self.alive.sum())
+        costs = BitCosts()
+        for cls in self.order:
+            costs.append(min(self.cost[row] for row in self.rows[cls]))
+        above = self._above()
+        for cls in self.order:
+            room = self.upper_bound - self.constant - above[cls]
+            own = 1 << self.bit[cls]
+            possible = [row for row in self.rows[cls] if not self.below[row] & own]
+            keep = [row for row in possible if self.cost[row] + costs.sum(self.below[row]) <= room]
+            keep = self._undominated(cls, keep)
+            self.alive[self.rows[cls]] = False
+            self.alive[keep] = True
+        return int(self.alive.sum()) < count
+
+    def _above(self) -> list[int]:
+        """Return for each class what a path of rows from the root down to it costs at least."""
+        above = [-1] * self.problem.class_count
+        heap = [(0, self.problem.root)]
+        while heap:
+            cost, cls = heappop(heap)
+            if above[cls] >= 0:
+                continue
+            above[cls] = cost
+            for row in self.rows[cls]:
+                for child in self.children[row]:
+                    if above[child] < 0:
+                        heappush(heap, (cost + self.cost[row], child))
+        return above
+
+    def _undominated(self, cls: int, rows: list[int]) -> list[int]:
+        if len(rows) < 2:
+            return rows
+        kept: list[int] = []
+        for row in sorted(rows, key=lambda n: (self._weight(n), len(self.children[n]), n)):
+            winner = next((other for other in kept if self._dominates(other, row, cls)), None)
+            if winner is not None:
+                self.replaced[row] = winner
+                continue
+            losers = {other for other in kept if self._dominates(row, other, cls)}
+            self.replaced[list(losers)] = row
+            kept = [other for other in kept if other not in losers] + [row]
+        return kept
+
+    def _weight(self, row: int) -> tuple[int, int]:
+        size = 0 if self.problem.size_budget is None else int(self.problem.size[row])
+        return self.cost[row], size
+
+    def _dominates(self, row: int, other: int, cls: int) -> bool:
+        """Whether a solution with `other` stays one, no dearer, when `row` takes its place."""
+        mine, its = self._weight(row), self._weight(other)
+        if mine[0] > its[0] or mine[1] > its[1]:
+            return False
+        present = self.below[other] | self.other[cls]
+        return all(present >> self.bit[child] & 1 for child in self.children[row])
+
+    def _reduced(self) -> Reduced:
+        part = keep_rows(self.problem, self.alive)
+        free = np.full(len(part.classes), -1, dtype=np.int64)
+        number = {row: n for n, row in enumerate(part.rows.tolist())}
+        names = part.classes.tolist()
+        for n, cls in enumerate(names):
+            if cls in self.free:
+                free[n] = number[self.free[cls]]
+        forced = np.zeros(len(names), dtype=bool)
+        given = self.required[self.problem.root]
+        bit = [self.bit[cls] for cls in names]
+        forced[:] = [bool(given >> b & 1) for b in bit]
+        below = [self.below[row] for row in part.rows.tolist()]
+        return Reduced(part, free, forced, below, bit, self.constant, self.replaced)

@@ -1,0 +1,113 @@
+"""Extraction under prices that are partly estimates: measure what the best graph wants to use, repeat.
+
+Measuring every operator signature of a large e-graph would take far longer than running the model ever
+does. Instead the cheapest graph under optimistic estimates is extracted, the signatures it uses are
+measured, and this repeats until the cheapest graph uses measured prices alone or the time is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from tensaur.extract.problem import Problem, Solution
+from tensaur.extract.space import Option, Space, used_queries
+from tensaur.ir.graph import Graph
+
+# An estimate is scaled to this share of what measured operators of its kind suggest, so that a form is
+# tried before it is given up, yet not every form is.
+OPTIMISM = 0.75
+
+
+class Pricer(Protocol):
+    """Prices small graphs, in non-negative units; `measure` may take long, the others may not."""
+
+    def estimate(self, graph: Graph) -> int:
+        """Return a price at once, from a model."""
+
+    def known(self, graph: Graph) -> int | None:
+        """Return a price that needs no further measuring, None if there is none yet."""
+
+    def measure(self, graph: Graph) -> int:
+        """Return the measured price, measuring it now."""
+
+
+Solve = Callable[[Problem, bool], Solution]
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """A chosen graph, what it was chosen from, and under which prices."""
+
+    problem: Problem
+    solution: Solution
+    picked: dict[int, Option]
+    measured: int
+    estimated: int
+
+
+@dataclass
+class Refinement:
+    """The prices of one space as they get better; `clock` and `deadline` are in seconds."""
+
+    space: Space
+    pricer: Pricer
+    clock: Callable[[], float]
+    deadline: float
+    prices: np.ndarray = field(init=False)
+    exact: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        queries = self.space.queries
+        self._estimates = np.array([self.pricer.estimate(query) for query in queries], dtype=float)
+        self.prices = self._estimates.copy()
+        self.exact = np.zeros(len(queries), dtype=bool)
+        for number, query in enumerate(queries):
+            price = self.pricer.known(query)
+            if price is not None:
+                self.prices[number], self.exact[number] = price, True
+        self._rescale()
+
+    def run(
+        self, solve: Solve, budget: int | None, *, loaded_only: bool = False, bias: float = 0.0
+    ) -> Refined:
+        """Extract and measure in turns; `solve(problem, final)` may be quick while `final` is False."""
+        final = False
+        while True:
+            problem = self.space.problem(
+                self.prices, budget, loaded_only=loaded_only, bias=bias
+            )
+            solution = solve(problem, final)
+            picked = self.space.picked(problem, solution)
+            used = used_queries(picked.values())
+            missing = [number for number in used if not self.exact[number]]
+            if missing and self._measure(missing):
+                continue
+            if final:
+                return Refined(problem, solution, picked, len(used) - len(missing), len(missing))
+            final = True
+
+    def _measure(self, missing: list[int]) -> bool:
+        before = int(self.exact.sum())
+        for number in sorted(missing, key=lambda number: -self.prices[number]):
+            if self.clock() >= self.deadline:
+                break
+            self.prices[number] = self.pricer.measure(self.space.queries[number])
+            self.exact[number] = True
+        self._rescale()
+        return int(self.exact.sum()) > before
+
+    def _rescale(self) -> None:
+        """Scale the estimates of each kind of group by what measuring that kind showed."""
+        kinds = [tuple(type(op) for op in item.ops) for item in self.space.signatures]
+        ratios: dict[object, list[float]] = {}
+        for number in np.flatnonzero(self.exact).tolist():
+            ratio = (self.prices[number] + 1.0) / (self._estimates[number] + 1.0)
+            ratios.setdefault(kinds[number], []).append(ratio)
+        for number in np.flatnonzero(~self.exact).tolist():
+            known = ratios.get(kinds[number])
+            scale = float(np.median(known)) if known else 1.0
+            self.prices[number] = self._estimates[number] * min(scale, 10.0) * OPTIMISM

@@ -1,0 +1,63 @@
+"""One entry to extraction: a problem in, a checked solution out, whichever method is asked for."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from tensaur.errors import ExtractionError
+from tensaur.extract.greedy import Network, consider_dags, consider_tree
+from tensaur.extract.ilp import IntegerSearch
+from tensaur.extract.problem import Incumbent, Problem, Solution, Stop, check, totals
+from tensaur.extract.structure import Part, simplify
+
+METHODS = ("ilp", "dag", "tree")
+"""The methods of `extract`, from the slowest to the fastest."""
+
+
+def extract(
+    problem: Problem, method: str = "ilp", seconds: float = 60.0, seed: int = 0
+) -> Solution:
+    """Choose rows for the root: "tree" and "dag" greedily, "ilp" with a proof if the time allows.
+
+    At the time limit, or on Ctrl-C once a first solution is known, the best solution so far is returned.
+    ExtractionError if the root cannot be computed, or no solution within the size budget was found.
+    """
+    if method not in METHODS:
+        raise ExtractionError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    start = perf_counter()
+    part = simplify(problem)
+    search = IntegerSearch(part.problem, Incumbent(part.problem), start + seconds, seed)
+    stop = _run(method, search)
+    if search.incumbent.chosen is None:
+        raise ExtractionError(
+            f"{method}: no solution of at most {problem.size_budget} bytes was found"
+        )
+    solution = _solution(problem, part, search, method, stop, perf_counter() - start)
+    check(problem, solution)
+    return solution
+
+
+def _run(method: str, search: IntegerSearch) -> Stop:
+    network = Network(search.problem)
+    consider_tree(search.incumbent, network)
+    try:
+        search.lower_bound = network.path_bound()
+        if method != "tree":
+            consider_dags(search.incumbent, network, search.deadline)
+    except KeyboardInterrupt:
+        return Stop.INTERRUPTED
+    if method == "ilp":
+        return search.run()
+    return Stop.HEURISTIC
+
+
+def _solution(
+    problem: Problem, part: Part, search: IntegerSearch, solver: str, stop: Stop, seconds: float
+) -> Solution:
+    incumbent = search.incumbent
+    assert incumbent.chosen is not None
+    chosen = part.lift(incumbent.chosen)
+    total = totals(problem, chosen)
+    bound = min(search.lower_bound, total.cost)
+    stop = Stop.PROVED if bound == total.cost else stop
+    return Solution(chosen, total.cost, total.size, bound, solver, stop, seconds)

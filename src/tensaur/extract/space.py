@@ -1,0 +1,287 @@
+"""The choices that extraction has: one option per e-node, per folded constant and per fused group.
+
+Turns an explored e-graph into a `Problem` (arrays) under given prices, and a `Solution` back into
+options. Prices are asked for once per distinct query; a query is a small graph, so that one operator
+and a group that the runtime fuses are priced the same way.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from tensaur.egraph.egraph import EGraph, Rows
+from tensaur.egraph.unions import LOADED
+from tensaur.errors import ExtractionError
+from tensaur.extract.fold import Folder
+from tensaur.extract.problem import Problem, Solution
+from tensaur.ir.graph import ConstantData, Graph, GraphBuilder, Output
+from tensaur.ir.operator import (
+    Absent,
+    Input,
+    Literal,
+    Operator,
+    Project,
+    Root,
+    Weight,
+    type_nbytes,
+)
+from tensaur.ir.types import ABSENT, Fact, TensorType
+
+FREE = (Input, Weight, Literal, Absent, Project, Root)
+
+# How many fused groups one e-node may start: enough for every producer in ordinary graphs.
+GROUPS_PER_ROW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to obtain the value of class `cls`.
+
+    `rows` are the e-nodes computed, the one whose value it is last; empty means: folded into a constant.
+    `children` are the classes read. `query` indexes the price list, -1 for what costs nothing; `nbytes`
+    is what the option adds to the file. `loaded` tells that every row is of the original graph.
+    """
+
+    cls: int
+    rows: tuple[int, ...]
+    children: tuple[int, ...]
+    query: int
+    nbytes: int
+    loaded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """What makes two options cost the same: operators, wiring, and the facts of what is read.
+
+    `wiring` holds, for each row, its inputs: a position >= 0 in `facts`, or -k for the k-th row.
+    """
+
+    ops: tuple[Operator, ...]
+    wiring: tuple[tuple[int, ...], ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass
+class Space:
+    """All options for the classes below `root`.
+
+    `fuses(inner operators, outer operator)` tells whether the target runtime computes an operator
+    together with the group that makes its input.
+    """
+
+    egraph: EGraph
+    root: int
+    constants: dict[str, ConstantData]
+    fuses: Callable[[tuple[Operator, ...], Operator], bool]
+    options: list[Option] = field(default_factory=list)
+    signatures: list[_Signature] = field(default_factory=list)
+    _known: dict[_Signature, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rows = self.egraph.rows()
+        self.children = _child_tuples(self.rows)
+        self.folder = Folder(self.egraph, self.rows, self.children, self.constants)
+        self.root = int(self.egraph.find(self.root))
+        live = np.flatnonzero(~self.rows.banned)
+        by_class: dict[int, list[Option]] = {}
+        for row in live.tolist():
+            option = self._single(row)
+            if option.loaded or not self._must_fold(option):
+                by_class.setdefault(option.cls, []).append(option)
+        self.options = [option for options in by_class.values() for option in options]
+        self.options += self._folded()
+        self._add_groups(by_class)
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Return the name that the original graph has for a class's value, by class."""
+        names: dict[int, str] = {}
+        for row in sorted(self.egraph.names):
+            names.setdefault(self.egraph.find(row), self.egraph.names[row])
+        return names
+
+    @cached_property
+    def queries(self) -> list[Graph]:
+        """Return the small graph that each query number stands for."""
+        return [_query_graph(signature) for signature in self.signatures]
+
+    def problem(
+        self, prices: np.ndarray, budget: int | None, *, loaded_only: bool = False, bias: float = 0.0
+    ) -> Problem:
+        """Return the extraction problem under the given price per query.
+
+        `budget` bounds the bytes of constants in the file. `bias` makes every option that the original
+        graph does not have dearer by that fraction, so that equal forms stay as they were.
+        """
+        chosen = [
+            option for option in self.options if option.loaded or not (loaded_only and option.rows)
+        ]
+        count = len(self.egraph.fact_of)
+        lengths = np.array([len(option.children) for option in chosen], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        query = np.array([option.query for option in chosen], dtype=np.int64)
+        extra = np.array([0.0 if option.loaded else bias for option in chosen])
+        paid = np.where(query >= 0, np.asarray(prices, dtype=np.float64)[query], 0.0)
+        # One unit for every node that is written, so that of two free forms the shorter one wins.
+        cost = np.ceil(paid * (1.0 + extra)).astype(np.int64) + (query >= 0)
+        return Problem(
+            node_class=np.array([option.cls for option in chosen], dtype=np.int64),
+            child_start=starts,
+            child=np.array([c for option in chosen for c in option.children], dtype=np.int64),
+            cost=cost,
+            size=np.array([option.nbytes for option in chosen], dtype=np.int64),
+            root=self.root,
+            class_count=count,
+            size_budget=budget,
+            tag=np.array(
+                [i for i, o in enumerate(self.options) if o.loaded or not (loaded_only and o.rows)],
+                dtype=np.int64,
+            ),
+        )
+
+    def picked(self, problem: Problem, solution: Solution) -> dict[int, Option]:
+        """Return the chosen option of every class that the solution needs."""
+        return {
+            cls: self.options[int(problem.tag[row])]
+            for cls, row in enumerate(solution.chosen.tolist())
+            if row >= 0
+        }
+
+    def operator(self, row: int) -> Operator:
+        """Return the operator of an e-node."""
+        return self.egraph.operators[int(self.rows.symbol[row])]
+
+    def _single(self, row: int) -> Option:
+        op = self.operator(row)
+        children = self.children[row]
+        cls = int(self.rows.cls[row])
+        loaded = bool(self.rows.origin[row] == LOADED)
+        nbytes = _stored_nbytes(op)
+        if isinstance(op, FREE):
+            return Option(cls, (row,), children, -1, nbytes, loaded)
+        return Option(cls, (row,), children, self._query((row,)), nbytes, loaded)
+
+    def _must_fold(self, option: Option) -> bool:
+        # A new expression over constants would be computed at every load, in memory that no budget
+        # counts; so where it can be folded it is offered as a folded constant only.
+        cls = option.cls
+        return option.query >= 0 and cls in self.folder.choice and not self.folder.is_leaf(cls)
+
+    def _folded(self) -> Iterator[Option]:
+        for cls in self.folder.choice:
+            if self.egraph.fact(cls).is_tensor and not self.folder.is_leaf(cls):
+                yield Option(cls, (), (), -1, self.folder.nbytes(cls), False)
+
+    def _add_groups(self, by_class: dict[int, list[Option]]) -> None:
+        makers = by_class
+        for _ in range(2):  # a pair, then a group of three, such as Conv + Add + Relu
+            grown: dict[int, list[Option]] = {}
+            for options in by_class.values():
+                for option in options:
+                    for group in self._groups(option, makers):
+                        grown.setdefault(group.cls, []).append(group)
+            self.options += [group for groups in grown.values() for group in groups]
+            makers = grown
+
+    def _groups(self, outer: Option, makers: dict[int, list[Option]]) -> Iterator[Option]:
+        if outer.query < 0:
+            return
+        op, started = self.operator(outer.rows[0]), 0
+        for position, child in enumerate(outer.children):
+            for inner in makers.get(child, ()):
+                if inner.query < 0 or not self._fusable(inner, op):
+                    continue
+                rest = outer.children[:position] + outer.children[position + 1 :]
+                if outer.cls in inner.children or child in rest or child in inner.children:
+                    continue
+                rows = (*inner.rows, *outer.rows)
+                children = tuple(dict.fromkeys((*inner.children, *rest)))
+                loaded = inner.loaded and outer.loaded
+                yield Option(outer.cls, rows, children, self._query(rows), 0, loaded)
+                started += 1
+                if started == GROUPS_PER_ROW:
+                    return
+
+    def _fusable(self, inner: Option, outer: Operator) -> bool:
+        if self.egraph.fact(inner.cls).constant:
+            return False
+        return self.fuses(tuple(self.operator(row) for row in inner.rows), outer)
+
+    def _query(self, rows: tuple[int, ...]) -> int:
+        positions: dict[int, int] = {}
+        inner: dict[int, int] = {}
+        facts: list[Fact] = []
+        wiring = []
+        for number, row in enumerate(rows, start=1):
+            places = []
+            for child in self.children[row]:
+                if child in inner:
+                    places.append(-inner[child])
+                    continue
+                if child not in positions:
+                    positions[child] = len(facts)
+                    facts.append(self.egraph.fact(child))
+                places.append(positions[child])
+            wiring.append(tuple(places))
+            inner[int(self.rows.cls[row])] = number
+        ops = tuple(self.operator(row) for row in rows)
+        signature = _Signature(ops, tuple(wiring), tuple(facts))
+        found = self._known.get(signature)
+        if found is None:
+            found = self._known[signature] = len(self.signatures)
+            self.signatures.append(signature)
+        return found
+
+
+def _child_tuples(rows: Rows) -> list[tuple[int, ...]]:
+    starts, child = rows.child_start.tolist(), rows.child.tolist()
+    return [tuple(child[a:b]) for a, b in itertools.pairwise(starts)]
+
+
+def _stored_nbytes(op: Operator) -> int:
+    if isinstance(op, Weight):
+        nbytes = type_nbytes(op.type)
+    elif isinstance(op, Literal):
+        nbytes = type_nbytes(op.value.type)
+    else:
+        return 0
+    assert isinstance(nbytes, int), "constants have integer shapes"
+    return nbytes
+
+
+def _query_graph(signature: _Signature) -> Graph:
+    builder = GraphBuilder()
+    leaves = [builder.add(_leaf(fact, i), (), f"x{i}") for i, fact in enumerate(signature.facts)]
+    made: list[int] = []
+    for op, wiring in zip(signature.ops, signature.wiring, strict=True):
+        inputs = [leaves[place] if place >= 0 else made[-place - 1] for place in wiring]
+        made.append(builder.add(op, inputs, f"y{len(made)}"))
+    return builder.build([Output("y", made[-1])])
+
+
+def _leaf(fact: Fact, number: int) -> Operator:
+    if fact.type == ABSENT:
+        return Absent()
+    if fact.constant and fact.value is not None and fact.value.raw is not None:
+        return Literal(fact.value)
+    if fact.constant and isinstance(fact.type, TensorType):
+        return Weight(f"x{number}", fact.type)
+    return Input(f"x{number}", fact.type)
+
+
+def require_feasible(solution: Solution | None, what: str) -> Solution:
+    """Return the solution; ExtractionError if there is none."""
+    if solution is None:
+        raise ExtractionError(f"{what}: no graph can be extracted within the size budget")
+    return solution
+
+
+def used_queries(options: Iterable[Option]) -> list[int]:
+    """Return the distinct query numbers of some options, in order."""
+    return sorted({option.query for option in options if option.query >= 0})
