@@ -108,6 +108,17 @@ class Concat(Operator):
 
 
 @dataclass(frozen=True)
+class Wide(Operator):
+    """Takes any number of inputs of one type."""
+
+    arity = None
+    arity_min = 1
+
+    def infer(self, *inputs: Fact) -> Fact:
+        return Fact(inputs[0].tensor)
+
+
+@dataclass(frozen=True)
 class Split(Operator):
     axis: int
     sizes: tuple[int, ...]
@@ -129,7 +140,7 @@ class Split(Operator):
         return Fact(TupleType(tuple(items)))
 
 
-TOYS = (Neg, Relu, Scale, Add, Mul, MatMul, Transpose, Concat, Split)
+TOYS = (Neg, Relu, Scale, Add, Mul, MatMul, Transpose, Concat, Wide, Split)
 
 
 def neg(x: Any) -> Apply:
@@ -162,6 +173,10 @@ def transpose(x: Any) -> Apply:
 
 def concat(*items: Any, axis: Any) -> Apply:
     return build(Concat, *items, axis=axis)
+
+
+def wide(*items: Any) -> Apply:
+    return build(Wide, *items)
 
 
 def split(x: Any, *, axis: Any, sizes: Any) -> Apply:
