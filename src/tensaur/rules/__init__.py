@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tensaur.ir.rule import Rule
-from tensaur.rules import elementwise, matmul, slicing
+from tensaur.rules import activation, elementwise, layout, matmul, slicing
 
 _FAMILIES = {
     "elementwise": elementwise.RULES,
+    "activation": activation.RULES,
+    "layout": layout.RULES,
     "matmul": matmul.RULES,
     "slicing": slicing.RULES,
 }

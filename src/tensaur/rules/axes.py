@@ -45,6 +45,13 @@ def swaps_last_two(perm: tuple[int, ...]) -> bool:
 
 
 @derived
+def keeps_matrix(perm: tuple[int, ...]) -> bool:
+    """Whether a permutation leaves the last two axes where they are."""
+    rank = len(perm)
+    return rank >= 2 and perm[-2:] == (rank - 2, rank - 1)
+
+
+@derived
 def matrix_transpose(fact: Fact) -> tuple[int, ...]:
     """The permutation that exchanges the last two axes of a tensor."""
     rank = len(shape_of(fact))
@@ -260,6 +267,12 @@ def padded_to(value: Fact, rank: int) -> Known:
     if shape is None or len(shape) > rank:
         raise ValueError("cannot be padded")
     return Known.of(np.array([1] * (rank - len(shape)) + list(shape), dtype=np.int64))
+
+
+@derived
+def length(items: tuple[int, ...]) -> int:
+    """The number of items of an attribute."""
+    return len(items)
 
 
 @derived

@@ -88,9 +88,10 @@ def filled(fact: Fact, number: float) -> bool:
 
 @derived
 def near(fact: Fact, number: float) -> bool:
-    """Whether every element is known and is `number` up to single-precision rounding."""
+    """Whether every element is known and is `number` up to rounding in its own type."""
     array = _elements(fact)
-    return array is not None and bool(np.allclose(array, number, rtol=2e-6, atol=0.0))
+    tolerance = 1e-12 if fact.dtype is DType.FLOAT64 else 2e-6
+    return array is not None and bool(np.allclose(array, number, rtol=tolerance, atol=0.0))
 
 
 @derived

@@ -145,6 +145,19 @@ def is_adjacent(
 
 
 @derived
+def cuts_of_share(axis: int, facts: tuple[Fact, ...], index: int, value: Fact) -> Plan:
+    """The part of a value that meets one input of a concatenation, if it varies along its axis."""
+    rank = len(shape_of(facts[0]))
+    place = normal(axis, rank) - rank
+    shape = shape_of(value)
+    if -place > len(shape) or shape[place] == 1:
+        return ()
+    sizes = [_known(shape_of(fact)[place]) for fact in facts]
+    start = sum(sizes[:index])
+    return (Cut(place, start, start + sizes[index], 1),)
+
+
+@derived
 def cuts_of_output(index: int, axis: int, sizes: tuple[int, ...]) -> Plan:
     """The slice that is one output of a Split; its axis keeps the sign of the attribute."""
     start = sum(sizes[:index])

@@ -29,16 +29,17 @@ from tensaur.ir.term import (
     Term,
     Tree,
     Var,
+    evaluate_derived,
     resolve,
     subterms,
     tree_fact,
 )
 from tensaur.ir.types import DType, Fact, Known, OtherType, TensorType
-from tensaur.synth.settle import Leaf, Proposal, Settling
+from tensaur.synth.settle import Hint, Leaf, Proposal, Settling
 
 _RANKS = (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5)
 _SIZES = (1, 2, 2, 3, 3, 4)
-_SETTLINGS = 8  # ways to choose constants and symbols for one set of leaf types
+_SETTLINGS = 16  # ways to choose constants and symbols for one set of leaf types
 _DRAWS = 8  # samples of one operator, of which the one that fits best is taken
 
 
@@ -66,6 +67,8 @@ class _Draft:
     ops: dict[str, Operator] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
     samples: list[_Drawn] = field(default_factory=list)
+    settled: dict[str, Leaf] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +80,14 @@ class _Drawn:
 
 
 class InstanceSampler:
-    """Draws well-typed instances of the find side of one one-way rule."""
+    """Draws well-typed instances of the find side of one one-way rule on which its conditions hold."""
 
     def __init__(self, rule: Rule, rng: Random) -> None:
         self.rule = rule
         self.rng = rng
         self._hints = _hints(rule)
         self._dtypes = _dtypes(rule)
+        self._admitted = rule.dtypes
         self._lengths = _member_lengths(rule)
 
     def draw(self) -> Iterator[Instance]:
@@ -97,11 +101,16 @@ class InstanceSampler:
             if not self._walk(term, output, draft):
                 return
             output = self._vary(output)
-        for attempt in range(_SETTLINGS):
-            instance = self._settle(draft)
+        ill_typed = 0
+        for _ in range(_SETTLINGS):
+            bindings = self._settle(draft)
+            if bindings is None:
+                continue
+            instance = self._instance(draft, bindings)
             if instance is not None:
                 yield instance
-            elif attempt >= _SETTLINGS // 3:
+            ill_typed += instance is None
+            if ill_typed > 2:
                 return
 
     # Walking from the result to the leaves.
@@ -228,12 +237,15 @@ class InstanceSampler:
                 changes[name] = value
             elif value.name in draft.attrs:
                 changes[name] = draft.attrs[value.name]
-            elif value.name in self._hints and self.rng.random() < 0.5:
-                changes[name] = self.rng.choice(self._hints[value.name])
+            elif self._suggested(value) and self.rng.random() < 0.5:
+                changes[name] = self.rng.choice(self._suggested(value))
         try:
             return Sample(dataclasses.replace(sample.op, **changes), sample.inputs)
         except (TypeError, ValueError, TypeMismatch):
             return None
+
+    def _suggested(self, value: AttrVar) -> list[Any]:
+        return self._hints[value.name].values if value.name in self._hints else []
 
     def _bind(self, term: Apply, op: Operator, draft: _Draft) -> None:
         if isinstance(term.op, OpVar):
@@ -244,28 +256,32 @@ class InstanceSampler:
 
     # From proposals to leaves, and typing upwards.
 
-    def _settle(self, draft: _Draft) -> Instance | None:
+    def _settle(self, draft: _Draft) -> Bindings | None:
+        """Decide what is known of the leaves; None if the rule's conditions do not hold then."""
         settle = Settling(self.rng, self._hints)
-        leaves = {name: settle.leaf(name, proposal) for name, proposal in draft.leaves.items()}
-        concrete = Bindings(
-            {name: _concrete_fact(leaf) for name, leaf in leaves.items()},
-            draft.attrs,
-            draft.ops,
-            draft.lengths,
-        )
-        facts = {name: leaf.fact for name, leaf in leaves.items()}
+        draft.settled = {name: settle.leaf(name, kind) for name, kind in draft.leaves.items()}
+        draft.sizes = settle.sizes
+        facts = {name: leaf.fact for name, leaf in draft.settled.items()}
+        bindings = Bindings(facts, draft.attrs, draft.ops, draft.lengths)
         try:
-            finds = tuple(_tree(resolve(term, concrete)) for term in self.rule.finds)
-            kinds = [tree_fact(tree, concrete.facts).type for tree in finds]
+            holds = all(evaluate_derived(item, bindings) for item in self.rule.when)
+        except (NotApplicable, TypeMismatch):
+            return None
+        return bindings if holds else None
+
+    def _instance(self, draft: _Draft, bindings: Bindings) -> Instance | None:
+        """Type the found terms from the leaves upwards, concretely and as the rule sees them."""
+        concrete = {name: _concrete_fact(leaf) for name, leaf in draft.settled.items()}
+        try:
+            finds = tuple(_tree(resolve(term, bindings)) for term in self.rule.finds)
+            kinds = [tree_fact(tree, concrete).type for tree in finds]
             for tree in finds:
-                tree_fact(tree, facts)
+                tree_fact(tree, bindings.facts)
         except (TypeMismatch, NotApplicable, TypeError, ValueError):
             return None
-        first = kinds[0]
-        if isinstance(first, TensorType) and first.dtype not in self.rule.dtypes:
+        if isinstance(kinds[0], TensorType) and kinds[0].dtype not in self._admitted:
             return None
-        bindings = dataclasses.replace(concrete, facts=facts)
-        return Instance(finds, leaves, bindings, settle.sizes)
+        return Instance(finds, draft.settled, bindings, draft.sizes)
 
 
 def _concrete_fact(leaf: Leaf) -> Fact:
@@ -281,18 +297,29 @@ def _tree(tree: Tree | Var) -> Tree:
     return tree
 
 
-def _hints(rule: Rule) -> dict[str, list[Any]]:
-    """Collect for each variable the plain values that stand beside it in a derived value."""
-    hints: dict[str, list[Any]] = {}
+def _hints(rule: Rule) -> dict[str, Hint]:
+    """Collect what stands beside each variable in the rule's derived values."""
+    hints: dict[str, Hint] = {}
+    attributes = set(map(id, _attributes(rule)))
     for root in (*rule.when, *rule.makes):
         for term in subterms(root):
             if not isinstance(term, Derived):
                 continue
             values = [item for item in term.args if isinstance(item, (int, float, tuple))]
-            for item in term.args:
-                if isinstance(item, (Var, AttrVar)):
-                    hints.setdefault(item.name, []).extend(values)
-    return {name: values for name, values in hints.items() if values}
+            variables = [item for item in term.args if isinstance(item, (Var, AttrVar))]
+            for item in variables:
+                hint = hints.setdefault(item.name, Hint())
+                hint.values.extend(values)
+                hint.linked.extend(v.name for v in variables if v is not item)
+                hint.wanted |= id(term) in attributes
+    return hints
+
+
+def _attributes(rule: Rule) -> Iterator[Derived]:
+    for root in rule.makes:
+        for term in subterms(root):
+            if isinstance(term, Apply):
+                yield from (value for _, value in term.attrs if isinstance(value, Derived))
 
 
 def _member_lengths(rule: Rule) -> dict[str, int]:
@@ -307,5 +334,5 @@ def _dtypes(rule: Rule) -> tuple[DType, ...]:
     if rule.exactness is EXACT:
         floats = (DType.FLOAT32,) * 8 + (DType.FLOAT64, DType.FLOAT16)
         return (*floats, DType.INT32, DType.INT64, DType.INT64, DType.UINT8, DType.INT8, DType.BOOL)
-    wide = (DType.FLOAT64,) * 10 + (DType.FLOAT32,)
-    return (*wide, DType.INT32, DType.INT64, DType.UINT8) if rule.integers else wide
+    wide = (DType.FLOAT64,) * 4 + (DType.FLOAT32,)
+    return (*wide, DType.INT32, DType.UINT8) if rule.integers else wide

@@ -6,7 +6,7 @@ Draws facts and data for proposed leaf types; knows nothing of terms.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -32,13 +32,27 @@ class Leaf:
     fact: Fact
 
 
+@dataclass(slots=True)
+class Hint:
+    """What a rule's derived values say about the data of one variable.
+
+    `values` are plain values that stand beside it, `linked` the variables that stand beside it, and
+    `wanted` says that an attribute is computed from it.
+    """
+
+    values: list[Any] = field(default_factory=list)
+    linked: list[str] = field(default_factory=list)
+    wanted: bool = False
+
+
 class Settling:
     """Decides for one instance which leaves are inputs, constants or literals, and what is symbolic."""
 
-    def __init__(self, rng: Random, hints: Mapping[str, list[Any]]) -> None:
+    def __init__(self, rng: Random, hints: Mapping[str, Hint]) -> None:
         self.rng = rng
         self.hints = hints
         self.sizes: dict[str, int] = {}
+        self._settled: dict[str, Known] = {}
         self._constants = rng.choice((0.1, 0.5, 0.9))
         self._literals = rng.choice((0.05, 0.3, 0.7))
         self._symbols = rng.choice(("none", "none", "value", "axis", "rank"))
@@ -49,16 +63,25 @@ class Settling:
         rng = self.rng
         if isinstance(proposal, Known):
             return self._given(proposal)
-        hints = [item for item in self.hints.get(name, ()) if isinstance(item, (int, float))]
-        if rng.random() < (0.75 if hints else self._literals):
-            value = self._literal(proposal, hints)
+        hint = self.hints.get(name, Hint())
+        hints = [item for item in hint.values if isinstance(item, (int, float))]
+        wish = 0.75 if hints else 0.5 if hint.wanted else self._literals
+        if rng.random() < wish:
+            value = self._literal(proposal, [*hints, *self._related(hint)])
             if value is not None:
+                self._settled[name] = value
                 return Leaf(value.type, value, Fact(value.type, value, constant=True))
         if rng.random() < self._constants:
             if rng.random() < 0.15:
                 proposal = TensorType(proposal.dtype, self._coarse(proposal.static_shape or ()))
             return Leaf(proposal, None, Fact(proposal, None, constant=True))
         return Leaf(proposal, None, Fact(self._abstract(name, proposal)))
+
+    def _related(self, hint: Hint) -> list[float]:
+        """Return numbers of linked variables, and their inverses."""
+        known = (self._settled[name].scalar for name in hint.linked if name in self._settled)
+        numbers = [float(item) for item in known if item]
+        return [*numbers, *(1 / item for item in numbers)]
 
     def _coarse(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return a shape that broadcasts to `shape`, such as that of a value per channel."""

@@ -19,7 +19,7 @@ from tensaur.ir.dims import evaluate as evaluate_dim
 from tensaur.ir.dims import symbols
 from tensaur.ir.operator import Absent, Project, evaluate
 from tensaur.ir.rule import EXACT, FAST, ROUNDING, Rule
-from tensaur.ir.term import NotApplicable, Tree, Var, evaluate_derived, resolve, tree_fact
+from tensaur.ir.term import NotApplicable, Tree, Var, resolve, tree_fact
 from tensaur.ir.types import Array, DType, Fact, TensorType, meet
 from tensaur.synth.data import Kind, close, fill, identical
 from tensaur.synth.instances import Instance, InstanceSampler
@@ -129,8 +129,6 @@ class Application:
 def _apply(rule: Rule, instance: Instance) -> Application | None:
     bindings = instance.bindings
     try:
-        if not all(evaluate_derived(item, bindings) for item in rule.when):
-            return None
         makes = tuple(resolve(term, bindings) for term in rule.makes)
         return Application(makes, tuple(tree_fact(tree, bindings.facts) for tree in makes))
     except (NotApplicable, TypeMismatch):
