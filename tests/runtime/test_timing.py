@@ -1,19 +1,21 @@
 """Races and their statistics, on a fake clock: no test here depends on how fast the machine is."""
 
 import math
+import time
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tensaur.runtime.timing import Limits, Race, estimate, latency, race
+from tensaur.runtime.timing import Limits, Race, estimate, latency, meter_for, race
 from tests.runtime.fakes import World
 from tests.runtime.models import scaled
 
 
 def run_race(world, *contestants, limits=None, settled=lambda result: False):
     limits = limits or Limits(seconds=5.0)
-    return Race(contestants, limits, settled, world.clock, Random(7)).run()
+    return Race(contestants, limits, settled, world.clock, world.clock, Random(7)).run()
 
 
 def test_estimate_is_the_t_interval():
@@ -133,7 +135,7 @@ def test_latency_ignores_disturbed_runs():
     def run():
         world.now += next(times)
 
-    assert latency(run, 1.0, world.clock) == pytest.approx(0.001)
+    assert latency(run, 1.0, clock=world.clock, meter=world.clock) == pytest.approx(0.001)
 
 
 def test_latency_of_slow_runs_takes_few():
@@ -144,7 +146,7 @@ def test_latency_of_slow_runs_takes_few():
         runs.append(1)
         world.now += 2.0
 
-    assert latency(run, 0.03, world.clock) == pytest.approx(2.0)
+    assert latency(run, 0.03, clock=world.clock, meter=world.clock) == pytest.approx(2.0)
     assert len(runs) == 4
 
 
@@ -155,3 +157,26 @@ def test_real_models_race():
     assert result.replicates == 3 and len(result.by_workload(1)) == 2
     assert result.estimate(1).low <= result.estimate(1).ratio <= result.estimate(1).high
     assert result.time(0) > 0
+
+
+def test_long_runs_are_metered_and_short_ones_clocked():
+    # The meter sees a tenth of what the clock sees.
+    for seconds, expected in ((0.001, 0.0001), (0.0001, 0.0001)):
+        world = World(Random(0))
+        contestants = [world.contestant(index, seconds) for index in range(2)]
+        limits = Limits(seconds=1.0, replicates=3)
+        found = Race(
+            contestants, limits, clock=world.clock, meter=lambda world=world: world.now / 10
+        ).run()
+        assert found.time(0) == pytest.approx(expected)
+        assert found.estimate(1).ratio == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("threads", "resolution", "meter"),
+    [(1, 1e-9, "thread_time"), (2, 1e-9, "perf_counter"), (1, 0.015, "perf_counter")],
+)
+def test_the_meter_fits_the_threads(monkeypatch, threads, resolution, meter):
+    info = SimpleNamespace(resolution=resolution)
+    monkeypatch.setattr("time.get_clock_info", lambda name: info)
+    assert meter_for(threads) is getattr(time, meter)

@@ -37,12 +37,24 @@ def decide(original, candidate, *, seed=0, confirmed=None, margin=0.01, noise=Tr
         if confirmed is not None:
             return confirmed
         fresh = judge(
-            entrants, lambda: timing(9.0), margin=0.0, limits=LIMITS, rng=rng, clock=world.clock
+            entrants,
+            lambda: timing(9.0),
+            margin=0.0,
+            limits=LIMITS,
+            rng=rng,
+            clock=world.clock,
+            meter=world.clock,
         )
         return fresh.timing
 
     return judge(
-        entrants, confirm, margin=margin, limits=LIMITS, rng=Random(seed), clock=world.clock
+        entrants,
+        confirm,
+        margin=margin,
+        limits=LIMITS,
+        rng=Random(seed),
+        clock=world.clock,
+        meter=world.clock,
     )
 
 
@@ -83,7 +95,15 @@ def test_a_confirmation_that_fails_rejects():
     def confirm():
         raise RuntimeFailure("no process")
 
-    found = judge(entrants, confirm, margin=0.01, limits=LIMITS, rng=Random(0), clock=world.clock)
+    found = judge(
+        entrants,
+        confirm,
+        margin=0.01,
+        limits=LIMITS,
+        rng=Random(0),
+        clock=world.clock,
+        meter=world.clock,
+    )
     assert not found.accepted and found.reason == "not confirmed: no process"
 
 
@@ -110,6 +130,7 @@ def test_clear_cases_are_decided_early():
         limits=limits,
         rng=Random(0),
         clock=world.clock,
+        meter=world.clock,
     )
     assert len(world.opened) == 2 * limits.least
 

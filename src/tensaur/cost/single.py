@@ -6,7 +6,6 @@ prices and keeps nothing.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +20,7 @@ from tensaur.ops import Abs, Neg
 from tensaur.runtime.build import model_of
 from tensaur.runtime.inputs import INTEGER_LIMITS, draw_array
 from tensaur.runtime.session import Settings, open_session
-from tensaur.runtime.timing import Clock, latency
+from tensaur.runtime.timing import latency, meter_for
 
 # A single operator on more data than this says little that a smaller one does not, and may not fit.
 _MOST_NBYTES = 1 << 30
@@ -59,7 +58,6 @@ class Stopwatch:
     threads: int = 1
     opsets: Mapping[str, int] = field(default_factory=lambda: {"": 18})
     seconds: float = 0.03
-    clock: Clock = time.perf_counter
     _overheads: dict[int, float] = field(default_factory=dict)
     _launch: float | None = None
 
@@ -101,7 +99,7 @@ class Stopwatch:
                     )
                     for port in session.inputs
                 }
-                return latency(session.runner(feeds), self.seconds, self.clock)
+                return latency(session.runner(feeds), self.seconds, meter=meter_for(self.threads))
             except RuntimeFailure as error:  # perhaps an index out of range: try smaller integers
                 fault = fault or error
         assert fault is not None, "at least one limit is tried"

@@ -4,7 +4,8 @@ Identical models read up to 8 % apart between sessions (memory layout), and a sh
 more than that within seconds. So the unit of the statistics is the *replicate*: fresh sessions of all
 contestants, timed in blocks; a block runs every contestant in a random order and gives one ratio; the
 median of the blocks' ratios is the replicate's one sample. Intervals come from the spread between
-replicates alone. Does not decide what to keep (`verdict`) and does not open sessions itself: a
+replicates alone. One-threaded runs are metered in the thread's own processor time, since what other
+processes take is not the model's. Does not decide what to keep (`verdict`) and does not open sessions itself: a
 contestant is a function that opens one, so that tests can time fakes on a fake clock.
 """
 
@@ -28,9 +29,20 @@ Clock = Callable[[], float]
 
 CONFIDENCE = 0.95
 
+_FINE_SECONDS = 1e-6
+# Reading a thread's processor time takes up to a microsecond, too much for runs shorter than this; such
+# runs also fit between two disturbances.
+_SHORT_SECONDS = 2e-4
+
 # The share of a burst's runs that count as undisturbed: low, since disturbance only ever adds time.
 _LOW_QUANTILE = 0.2
 _LONGEST_BURST = 200
+
+
+def meter_for(threads: int) -> Clock:
+    """Return the clock that meters runs with so many threads."""
+    fine = time.get_clock_info("thread_time").resolution < _FINE_SECONDS
+    return time.thread_time if threads == 1 and fine else time.perf_counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +118,15 @@ def estimate(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Est
 class Race:
     """Times contestants against the first one, replicate after replicate.
 
-    `settled` may end the race early; it is asked after every replicate from `limits.least` on.
+    `settled` may end the race early; it is asked after every replicate from `limits.least` on. `clock`
+    tells how much of the budget is spent, and how long a short run took; `meter` times the longer ones.
     """
 
     contestants: Sequence[Contestant]
     limits: Limits = field(default_factory=Limits)
     settled: Callable[[RaceResult], bool] = lambda result: False
     clock: Clock = time.perf_counter
+    meter: Clock = time.perf_counter
     rng: Random = field(default_factory=lambda: Random(0))
     result: RaceResult = field(default_factory=RaceResult)
 
@@ -143,7 +157,10 @@ class Race:
 
     def _time_workload(self, runs: Sequence[Run], workload: int, seconds: float) -> None:
         until = self.clock() + seconds
-        warm = [self._burst(run, 2) for run in runs]
+        warm = [_burst(run, 1, self.clock) for run in runs]
+        if max(warm) < self.limits.burst_seconds:  # short enough that a second look costs nothing
+            warm = [_burst(run, 3, self.clock) for run in runs]
+        meter = self.clock if min(warm) < _SHORT_SECONDS else self.meter
         counts = [
             max(1, min(_LONGEST_BURST, round(self.limits.burst_seconds / max(each, 1e-9))))
             for each in warm
@@ -152,7 +169,7 @@ class Race:
         while len(blocks) < self.limits.blocks:
             times = [0.0] * len(runs)
             for index in self._shuffled():
-                times[index] = self._burst(runs[index], counts[index])
+                times[index] = _burst(runs[index], counts[index], meter)
             blocks.append(times)
             if len(blocks) >= 2 and self.clock() > until:
                 break
@@ -161,18 +178,19 @@ class Race:
             self.result.logs[index][workload].append(median(logs))
             self.result.seconds[index][workload].append(median(times[index] for times in blocks))
 
-    def _burst(self, run: Run, count: int) -> float:
-        clock, times = self.clock, []
-        for _ in range(count):
-            start = clock()
-            run()
-            times.append(clock() - start)
-        return max(float(np.quantile(times, _LOW_QUANTILE)), 1e-9)
-
     def _shuffled(self) -> list[int]:
         order = list(range(len(self.contestants)))
         self.rng.shuffle(order)
         return order
+
+
+def _burst(run: Run, count: int, meter: Clock) -> float:
+    times = []
+    for _ in range(count):
+        start = meter()
+        run()
+        times.append(meter() - start)
+    return max(float(np.quantile(times, _LOW_QUANTILE)), 1e-9)
 
 
 def contestant(model: Model, feeds: Sequence[Feeds], settings: Settings) -> Contestant:
@@ -196,18 +214,24 @@ def race(
     """Time models on the same inputs in this process; ratios are those of the first to each."""
     settings = Settings(threads=threads)
     entrants = [contestant(model, feeds, settings) for model in models]
-    return Race(entrants, limits or Limits(), rng=Random(seed)).run()
+    return Race(entrants, limits or Limits(), meter=meter_for(threads), rng=Random(seed)).run()
 
 
 def latency(
-    run: Run, seconds: float = 0.03, clock: Clock = time.perf_counter, most: int = 5000
+    run: Run,
+    seconds: float = 0.03,
+    *,
+    clock: Clock = time.perf_counter,
+    meter: Clock = time.perf_counter,
+    most: int = 5000,
 ) -> float:
     """Return the seconds that one undisturbed run takes, from runs filling about `seconds`."""
     start = clock()
     run()
+    meter = clock if clock() - start < _SHORT_SECONDS else meter
     times: list[float] = []
     while len(times) < 3 or (clock() - start < seconds and len(times) < most):
-        before = clock()
+        before = meter()
         run()
-        times.append(clock() - before)
+        times.append(meter() - before)
     return float(np.quantile(times, _LOW_QUANTILE))

@@ -11,15 +11,24 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from tensaur.errors import RuntimeFailure
 from tensaur.runtime.session import Feeds, Model, Settings, one_line
-from tensaur.runtime.timing import Contestant, Estimate, Limits, Race, RaceResult, contestant
+from tensaur.runtime.timing import (
+    Clock,
+    Contestant,
+    Estimate,
+    Limits,
+    Race,
+    RaceResult,
+    contestant,
+    meter_for,
+)
 
 # Looking at the data after every replicate must not raise the chance of a false acceptance.
 _EARLY_CONFIDENCE = 0.995
@@ -98,7 +107,14 @@ def faster(
             original, candidate, feeds, limits=limits, threads=threads, seed=seed + 1
         )
 
-    return judge(entrants, confirm, margin=margin, limits=limits, rng=Random(seed))
+    return judge(
+        entrants,
+        confirm,
+        margin=margin,
+        limits=limits,
+        rng=Random(seed),
+        meter=meter_for(threads),
+    )
 
 
 def judge(
@@ -108,14 +124,15 @@ def judge(
     margin: float,
     limits: Limits,
     rng: Random,
-    **options: Any,
+    clock: Clock = time.perf_counter,
+    meter: Clock = time.perf_counter,
 ) -> Verdict:
     """Race two contestants, then ask for confirmation; the decision behind `faster`."""
 
     def settled(result: RaceResult) -> bool:
         return is_settled(result, margin)
 
-    race = Race(entrants, limits, settled=settled, rng=rng, **options)
+    race = Race(entrants, limits, settled, clock, meter, rng)
     timing = Timing.of(race.run())
     reason = objection(timing, margin)
     if reason:
