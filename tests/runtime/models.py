@@ -1,10 +1,19 @@
 """Small ONNX models that the runtime tests share."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import (
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+    save,
+)
 
 FLOAT = TensorProto.FLOAT
 INT64 = TensorProto.INT64
@@ -51,3 +60,13 @@ def scaled(factor: float) -> ModelProto:
         [value("y")],
         {"factor": np.array(factor, np.float32)},
     )
+
+
+def external(folder: Path) -> Path:
+    """Write a model that doubles x, its factor in a file beside it, and return its path."""
+    proto = scaled(2.0)
+    weight = np.full((1, 3), 2.0, np.float32)
+    proto.graph.initializer[0].CopyFrom(numpy_helper.from_array(weight, "factor"))
+    path = folder / "model.onnx"
+    save(proto, path, save_as_external_data=True, location="data", size_threshold=0)
+    return path

@@ -8,8 +8,8 @@ from onnx import TensorProto, helper
 
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.types import DType
-from tensaur.runtime.session import Settings, one_line, open_session, runtime_name
-from tests.runtime.models import FLOAT, gather, model, scaled, unary, value
+from tensaur.runtime.session import InFolder, Settings, one_line, open_session, runtime_name
+from tests.runtime.models import FLOAT, external, gather, model, scaled, unary, value
 
 X = np.array([[-1, 0, 2], [3, -4, 5]], np.float32)
 
@@ -25,13 +25,23 @@ def test_opens_every_kind_of_source(kind, tmp_path):
 
 
 def test_reads_tensors_in_files_beside_the_model(tmp_path):
-    proto = scaled(2.0)
-    weight = np.full((1, 3), 2.0, np.float32)
-    proto.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "factor"))
-    path = tmp_path / "model.onnx"
-    onnx.save(proto, path, save_as_external_data=True, location="data", size_threshold=0)
+    path = external(tmp_path)
     assert (tmp_path / "data").is_file()
     np.testing.assert_array_equal(open_session(path).run({"x": X})["y"], 2 * X)
+
+
+@pytest.mark.parametrize("kind", ["proto", "bytes", "path"])
+def test_reads_tensors_in_files_of_another_folder(tmp_path, kind):
+    proto = onnx.load(external(tmp_path), load_external_data=False)
+    elsewhere = tmp_path / "elsewhere" / "model.onnx"
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(proto.SerializeToString())
+    sources = {"proto": proto, "bytes": proto.SerializeToString(), "path": elsewhere}
+    session = open_session(InFolder(sources[kind], tmp_path))
+    np.testing.assert_array_equal(session.run({"x": X})["y"], 2 * X)
+    np.testing.assert_array_equal(session.reopened().run({"x": X})["y"], 2 * X)
+    with pytest.raises(RuntimeFailure):
+        open_session(sources[kind])
 
 
 @pytest.mark.parametrize("level", ["none", "basic", "extended", "all"])

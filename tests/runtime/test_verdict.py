@@ -3,10 +3,12 @@
 from random import Random
 
 import numpy as np
+import onnx
 import pytest
 
 from tensaur.errors import RuntimeFailure
 from tensaur.runtime import verdict
+from tensaur.runtime.session import InFolder
 from tensaur.runtime.timing import Estimate, Limits
 from tensaur.runtime.verdict import (
     Timing,
@@ -17,7 +19,7 @@ from tensaur.runtime.verdict import (
     timing_to_json,
 )
 from tests.runtime.fakes import World
-from tests.runtime.models import scaled
+from tests.runtime.models import external, scaled
 
 LIMITS = Limits(seconds=3.0)
 
@@ -163,6 +165,15 @@ def test_a_fresh_process_times_real_models(tmp_path):
     found = confirm_in_fresh_process(path, scaled(3.0), feeds, limits=limits)
     assert found.original_seconds > 0 and found.candidate_seconds > 0
     assert found.estimate.low <= found.estimate.ratio <= found.estimate.high
+
+
+def test_a_fresh_process_finds_external_data(tmp_path):
+    path = external(tmp_path)
+    proto = onnx.load(path, load_external_data=False)
+    feeds = [{"x": np.ones((2, 3), np.float32)}]
+    limits = Limits(seconds=0.2, replicates=3)
+    found = confirm_in_fresh_process(path, InFolder(proto, tmp_path), feeds, limits=limits)
+    assert found.candidate_seconds > 0
 
 
 def test_faults_of_the_fresh_process_are_one_line():

@@ -20,7 +20,7 @@ import numpy as np
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.types import DType
 
-# A ModelProto, a serialised model, or a path (needed where tensors are in files beside the model).
+# A ModelProto, a serialised model, a path, or either of the first two as `InFolder`.
 Model = Any
 # An array, or nested lists and dictionaries of arrays for sequences and maps.
 Value = Any
@@ -35,6 +35,7 @@ _LEVELS = {
 _MESSAGE_LIMIT = 300
 _CUT = " [...]"
 _FATAL = 4
+_FOLDER_OPTION = "session.model_external_initializers_file_folder_path"
 
 _DTYPES = {
     "float": DType.FLOAT32,
@@ -65,6 +66,14 @@ _ONNX_NUMBERS = {
     DType.FLOAT8E5M2: 19,
     DType.FLOAT8E5M2FNUZ: 20,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class InFolder:
+    """A model in memory, or a path, some of whose tensors are in files of another folder."""
+
+    model: Any
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +183,9 @@ def open_session(model: Model, settings: Settings | None = None) -> Session:
     options.intra_op_num_threads = settings.threads
     options.inter_op_num_threads = 1
     options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _LEVELS[settings.level])
-    source, keep = _source(model)
+    if isinstance(model, InFolder):
+        options.add_session_config_entry(_FOLDER_OPTION, str(model.folder.resolve()))
+    source, keep = _source(model.model if isinstance(model, InFolder) else model)
     try:
         session = ort.InferenceSession(
             source,

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 
 from tensaur.errors import RuntimeFailure
-from tensaur.runtime.session import Feeds, Model, Settings, one_line
+from tensaur.runtime.session import Feeds, InFolder, Model, Settings, one_line
 from tensaur.runtime.timing import (
     Clock,
     Contestant,
@@ -185,6 +185,7 @@ def confirm_in_fresh_process(
                 _on_disk(model, Path(folder) / name)
                 for name, model in (("original", original), ("candidate", candidate))
             ],
+            "folders": [_data_folder(model) for model in (original, candidate)],
             "feeds": str(inputs),
             "threads": threads,
             "seed": seed,
@@ -237,7 +238,13 @@ def _ask(job: str, timeout: float) -> str:
     return process.stdout.strip().splitlines()[-1]
 
 
+def _data_folder(model: Model) -> str | None:
+    return str(model.folder.resolve()) if isinstance(model, InFolder) else None
+
+
 def _on_disk(model: Model, folder: Path) -> str:
+    if isinstance(model, InFolder):
+        model = model.model
     if isinstance(model, (str, os.PathLike)):
         return str(Path(model).resolve())
     folder.mkdir()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tensaur.errors import TensaurError
+from tensaur.runtime.session import InFolder
 from tensaur.runtime.timing import Limits, race
 from tensaur.runtime.verdict import Timing, timing_to_json
 
@@ -20,8 +21,12 @@ def run_job(job: dict[str, Any]) -> Timing:
     """Race the job's two models and summarise."""
     # The parent wrote this file into a directory that only its user may enter.
     feeds = pickle.loads(Path(job["feeds"]).read_bytes())
+    models = [
+        InFolder(path, Path(folder)) if folder else path
+        for path, folder in zip(job["models"], job["folders"], strict=True)
+    ]
     limits = Limits(seconds=job["seconds"], replicates=job["replicates"])
-    result = race(job["models"], feeds, threads=job["threads"], limits=limits, seed=job["seed"])
+    result = race(models, feeds, threads=job["threads"], limits=limits, seed=job["seed"])
     return Timing.of(result)
 
 
