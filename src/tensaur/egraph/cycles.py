@@ -129,7 +129,8 @@ class Descendants:
             return
         above = np.concatenate([pair.above for pair in pairs])
         below = np.concatenate([pair.below for pair in pairs])
-        wanted = self._level[above] > self._level[below]
+        # In a cyclic e-graph, what is on or above a cycle has no level and is not answered for.
+        wanted = (self._level[above] > self._level[below]) & (self._level[below] >= 0)
         key = np.unique(above[wanted] * self._size + below[wanted])
         above, below = key // self._size, key % self._size
         targets, column = np.unique(below, return_inverse=True)

@@ -27,8 +27,8 @@ from tensaur.ir.rule import Rule
 
 __all__ = ["CycleFilter", "Exploration", "Explorer", "Iteration", "Limits", "StopReason"]
 
-# Below this part of the node limit, an iteration may use all that is left.
-_REST = 20
+# With fewer nodes left, an iteration may use them all.
+_REST = 256
 
 
 class Explorer:
@@ -163,7 +163,7 @@ class Explorer:
         room = self._limits.nodes - self._egraph.node_count
         demand = sum(item.demand for item in candidates)
         if demand > room and number + 1 < self._limits.iterations:
-            room = room if room * _REST <= self._limits.nodes else room // 2
+            room = room if room <= _REST else room // 2
         if demand > room:
             candidates = sorted((i.oldest_first() for i in candidates), key=lambda i: i.demand)
         for _ in range(2):
@@ -179,7 +179,10 @@ class Explorer:
         left_over: list[Candidates] = []
         fits = sum(item.demand for item in candidates) <= room
         for position, item in enumerate(candidates):
-            share = room if fits else room // (len(candidates) - position)
+            share = room
+            if not fits:
+                fair = room // (len(candidates) - position)
+                share = min(room, max(fair, len(item.structure.nodes)))
             done, used = self._insert(item, number, share)
             room -= used
             if done < len(item):
@@ -202,6 +205,7 @@ class Explorer:
         self._selector.applied(item.rule, item.keys[: inserted.done])
         if self._filter is CycleFilter.VANILLA:
             self._inserter.finish()
+            ban_cycles(self._egraph)
         return inserted.done, inserted.nodes
 
     def _record(self, number: int) -> Iteration:

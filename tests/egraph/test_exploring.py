@@ -1,0 +1,547 @@
+"""Explorer: what rules do to an e-graph, budgets, records, and that nothing is ever lost."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensaur.egraph.budget import Budget, Limits, StopReason
+from tensaur.egraph.egraph import EGraph
+from tensaur.egraph.explore import Explorer
+from tensaur.egraph.unions import FOLDED, LOADED
+from tensaur.errors import UnsoundRule
+from tensaur.ir.graph import GraphBuilder, Output
+from tensaur.ir.rule import FAST, Rule
+from tensaur.ir.term import AttrVar, Choose, Const, Each, Elem, OpVar, Pick, Seq, Tree, Var, derived
+from tensaur.ir.types import Fact, Known
+from tests.egraph.toy import (
+    Add,
+    Concat,
+    MatMul,
+    Mul,
+    Neg,
+    Relu,
+    Scale,
+    Split,
+    Transpose,
+    Wide,
+    add,
+    columns,
+    concat,
+    leaf,
+    matmul,
+    mul,
+    neg,
+    relu,
+    scalar,
+    scale,
+    split,
+    times,
+    transpose,
+    weight,
+    wide,
+)
+
+x, y, z, w = (Var(name) for name in "xyzw")
+p, q = AttrVar("p"), AttrVar("q")
+xs, ws = Seq("xs"), Seq("ws")
+
+
+@derived
+def pair(a: int, b: int) -> tuple[int, int]:
+    return (a, b)
+
+
+@derived
+def widths(items: tuple[Fact, ...]) -> tuple[int, ...]:
+    return tuple(item.shape[-1] for item in items)
+
+
+@derived
+def refuse(item: Fact) -> None:
+    return None
+
+
+@derived
+def is_square(item: Fact) -> bool:
+    return item.shape[0] == item.shape[1]
+
+
+@derived
+def one_of(item: Fact) -> Known:
+    return Known.of(np.float32(1))
+
+
+TWICE = Rule("neg-twice", neg(neg(x)), x)
+ASSOCIATE = Rule("add-associate", add(add(x, y), z), add(x, add(y, z)))
+DISTRIBUTE = Rule("distribute", add(mul(x, y), mul(x, z)), mul(x, add(y, z)), both_ways=True)
+COMPOSE = Rule("compose", scale(scale(x, factor=p), factor=q), scale(x, factor=times(p, q)))
+SHARE = Rule(
+    "share",
+    (matmul(x, y), matmul(x, z)),
+    split(matmul(x, concat(y, z, axis=-1)), axis=-1, sizes=pair(columns(y), columns(z))),
+)
+GROUP = Rule(
+    "share-all",
+    matmul(x, Elem(ws)),
+    split(matmul(x, concat(ws, axis=-1)), axis=-1, sizes=widths(ws)),
+)
+RULES = (TWICE, ASSOCIATE, DISTRIBUTE, COMPOSE)
+
+
+def graph_of(*outputs, build):
+    builder = GraphBuilder()
+    tops = build(builder)
+    return builder.build([Output(f"o{i}", top) for i, top in enumerate(tops)])
+
+
+def run(egraph, *rules, **options):
+    limits = {"nodes": 10_000, "seconds": 1e6, "iterations": 20, "multi": 2}
+    limits |= {name: options.pop(name) for name in tuple(options) if name in limits}
+    result = Explorer(egraph, rules, Limits(**limits), **options).run()
+    egraph.check_invariants()
+    return result
+
+
+def tree(op, *inputs):
+    return Tree(op, inputs)
+
+
+X, Y = tree(leaf("x", 4, 4)), tree(leaf("y", 4, 4))
+
+
+def load(*terms):
+    egraph = EGraph()
+
+    def place(term):
+        return egraph.add(term.op, [place(item) for item in term.inputs])
+
+    classes = [place(term) for term in terms]
+    egraph.rebuild()
+    return egraph, *classes
+
+
+def test_a_rule_that_makes_a_variable_joins_two_classes():
+    egraph, top, inner = load(tree(Neg(), tree(Neg(), X)), X)
+    result = run(egraph, TWICE)
+    assert egraph.find(top) == egraph.find(inner)
+    assert result.stop is StopReason.SATURATED
+    assert [record.applied for record in result.records] == [1, 0]
+
+
+def test_derived_attributes_are_computed():
+    egraph, top = load(tree(Scale(5), tree(Scale(3), X)))
+    run(egraph, COMPOSE)
+    assert egraph.represents(tree(Scale(15), X), top)
+
+
+def test_both_directions_are_explored_and_named():
+    egraph, top = load(tree(Mul(), X, tree(Add(), X, Y)))
+    result = run(egraph, DISTRIBUTE)
+    assert egraph.represents(tree(Add(), tree(Mul(), X, X), tree(Mul(), X, Y)), top)
+    assert {rule.rule for rule in result.records[0].rules} == {"distribute", "distribute~"}
+
+
+def test_commutative_operators_match_in_any_order():
+    egraph, top = load(tree(Add(), tree(Mul(), Y, X), tree(Mul(), X, Y)))
+    run(egraph, DISTRIBUTE)
+    assert egraph.represents(tree(Mul(), X, tree(Add(), Y, Y)), top)
+    assert egraph.represents(tree(Mul(), Y, tree(Add(), X, X)), top)
+
+
+def test_a_multi_pattern_merges_pairs_once():
+    w1, w2 = tree(weight("w1", 4, 3)), tree(weight("w2", 4, 5))
+    egraph, a, b = load(tree(MatMul(), X, w1), tree(MatMul(), X, w2))
+    result = run(egraph, SHARE, multi=1)
+    wide_product = tree(MatMul(), X, tree(Concat(-1), w1, w2))
+    both = tree(Split(-1, (3, 5)), wide_product)
+    from tensaur.ir.operator import Project
+
+    assert egraph.represents(tree(Project(0), both), a)
+    assert egraph.represents(tree(Project(1), both), b)
+    assert not egraph.represents(tree(Concat(-1), w2, w1))
+    first = result.records[0].rules[0]
+    assert (first.matches, first.applied) == (2, 1)
+
+
+def test_multi_patterns_run_only_in_the_first_iterations():
+    weights = [tree(weight(f"w{i}", 4, 4)) for i in range(4)]
+    products = [tree(MatMul(), X, item) for item in weights]
+    sizes = []
+    for multi in (0, 1, 2):
+        egraph, *_ = load(*products)
+        run(egraph, SHARE, multi=multi)
+        sizes.append(egraph.node_count)
+    assert sizes[0] == 9
+    assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_a_group_rule_merges_all_at_once_and_never_its_own_product():
+    weights = [tree(weight(f"w{i}", 4, i + 1)) for i in range(5)]
+    egraph, *tops = load(*(tree(MatMul(), X, item) for item in weights))
+    result = run(egraph, GROUP, multi=3)
+    from tensaur.ir.operator import Project
+
+    product = tree(MatMul(), X, tree(Concat(-1), *weights))
+    both = tree(Split(-1, (1, 2, 3, 4, 5)), product)
+    assert all(egraph.represents(tree(Project(i), both), top) for i, top in enumerate(tops))
+    assert [record.applied for record in result.records] == [1, 0]
+
+
+def test_a_group_is_also_offered_in_parts_that_are_alike():
+    squares = [tree(weight(f"w{i}", 4, 4)) for i in range(3)]
+    odd = tree(weight("odd", 4, 7))
+    egraph, *_ = load(*(tree(MatMul(), X, item) for item in (*squares, odd)))
+    only_squares = Rule("squares", GROUP.find, GROUP.make, when=(all_square(ws),))
+    result = run(egraph, only_squares, multi=1)
+    assert egraph.represents(tree(Concat(-1), *squares))
+    assert sum(result.records[0].rules[0].rejected.values()) == 1
+
+
+@derived
+def all_square(items: tuple[Fact, ...]) -> bool:
+    return all(item.shape[0] == item.shape[1] for item in items)
+
+
+def test_group_members_that_depend_on_each_other_are_not_merged():
+    z1 = tree(MatMul(), X, Y)
+    z2 = tree(MatMul(), X, z1)
+    egraph, *_ = load(z1, z2)
+    before = egraph.node_count
+    run(egraph, GROUP, multi=1)
+    assert egraph.node_count == before
+
+
+def test_sequences_match_every_arity():
+    egraph, a, b = load(tree(Neg(), tree(Wide(), X, Y)), tree(Neg(), tree(Wide(), X, Y, X)))
+    rule = Rule("push", neg(wide(xs)), wide(Each(xs, neg(Elem(xs)))))
+    run(egraph, rule)
+    minus = tree(Neg(), X), tree(Neg(), Y)
+    assert egraph.represents(tree(Wide(), *minus), a)
+    assert egraph.represents(tree(Wide(), *minus, minus[0]), b)
+
+
+def test_a_sequence_item_can_be_picked():
+    egraph, top, second = load(tree(Wide(), X, Y), Y)
+    run(egraph, Rule("last", wide(xs), Pick(xs, last(xs))))
+    assert egraph.find(top) == egraph.find(second)
+
+
+@derived
+def last(items: tuple[Fact, ...]) -> int:
+    return len(items) - 1
+
+
+def test_choices_depend_on_the_signature():
+    wide_x = tree(leaf("v", 4, 5))
+    egraph, square, other = load(tree(Neg(), X), tree(Neg(), wide_x))
+    run(egraph, Rule("choose", neg(x), Choose(squareness(x), (relu(x), scale(x, factor=9)))))
+    assert egraph.represents(tree(Relu(), X), square)
+    assert egraph.represents(tree(Scale(9), wide_x), other)
+
+
+@derived
+def squareness(item: Fact) -> int:
+    return 0 if item.shape[0] == item.shape[1] else 1
+
+
+def test_operator_variables_are_bound_with_their_attributes():
+    f = OpVar("f", (Relu, Scale))
+    egraph, top = load(tree(Transpose(), tree(Scale(7), X)))
+    run(egraph, Rule("swap", transpose(f(x)), f(transpose(x))))
+    assert egraph.represents(tree(Scale(7), tree(Transpose(), X)), top)
+
+
+def test_literals_can_be_made_and_matched():
+    egraph, top = load(tree(Add(), tree(leaf("s")), tree(leaf("s"))))
+    two = Rule("double", add(x, x), mul(x, Const(Known.of(np.float32(2)))))
+    run(egraph, two)
+    assert egraph.represents(tree(Mul(), tree(leaf("s")), tree(scalar(2.0))), top)
+
+
+def test_folded_constants_are_seen_by_patterns():
+    egraph, top = load(tree(Mul(), tree(leaf("s")), tree(Add(), tree(scalar(1)), tree(scalar(-1)))))
+    zero = Rule("times-zero", mul(x, y), y, when=(is_zero(y),))
+    run(egraph, zero)
+    assert egraph.represents(tree(scalar(0.0)), top)
+    assert FOLDED in egraph.rows().origin
+
+
+@derived
+def is_zero(item: Fact) -> bool:
+    return item.value is not None and item.value.scalar == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (Rule("when", neg(x), relu(x), when=(is_square(x),)), "condition is-square"),
+        (Rule("none", neg(x), scale(x, factor=refuse(x))), "not applicable"),
+        (Rule("type", neg(x), transpose(x)), "type differs"),
+        (Rule("ill", neg(x), matmul(x, x)), "ill-typed"),
+    ],
+    ids=lambda item: item if isinstance(item, str) else item.name,
+)
+def test_rejections_are_counted_with_their_reason(rule, reason):
+    egraph, *_ = load(tree(Neg(), tree(leaf("a", 2, 3))), tree(Neg(), tree(leaf("b", 2, 3))))
+    before = egraph.node_count
+    result = run(egraph, rule)
+    record = result.records[0].rules[0]
+    assert (record.matches, record.applied) == (2, 0)
+    ((text, count),) = record.rejected.items()
+    assert text.startswith(reason)
+    assert count == 2
+    assert egraph.node_count == before
+
+
+def test_inexact_rules_leave_other_element_types_alone():
+    from tensaur.ir.operator import Input
+    from tensaur.ir.types import DType, TensorType
+
+    ints = tree(Input("i", TensorType(DType.INT32, (2,))))
+    egraph, *_ = load(tree(Neg(), ints), tree(Neg(), X))
+    result = run(egraph, Rule("fast", neg(x), relu(x), exactness=FAST))
+    record = result.records[0].rules[0]
+    assert record.rejected == {"element type": 1}
+    assert record.applied == 1
+
+
+def test_origins_and_instances_tell_what_made_a_row():
+    egraph, top, *_ = load(tree(Scale(5), tree(Scale(3), X)))
+    run(egraph, COMPOSE)
+    rows = egraph.rows()
+    made = np.flatnonzero(rows.origin >= 0)
+    assert [egraph.operators[i] for i in rows.symbol[made]] == [Scale(15)]
+    instance = egraph.instances[int(rows.origin[made[0]])]
+    assert (instance.rule, instance.iteration) == ("compose", 0)
+    assert instance.found == (top,)
+    assert instance.bindings == {"x": 0}
+    assert egraph.causes(top, int(rows.row[made[0]])) == (int(rows.origin[made[0]]),)
+    assert set(rows.origin[rows.origin < 0].tolist()) == {LOADED}
+
+
+def test_an_unsound_rule_is_named():
+    egraph, *_ = load(tree(Relu(), X))
+    rules = [Rule(f"wrong-{value}", relu(x), scale(x, factor=value)) for value in (2, 3)]
+    constants = [
+        Rule(f"constant-{value}", scale(x, factor=value), constant(value, x)) for value in (2, 3)
+    ]
+    with pytest.raises(UnsoundRule, match=r"rule constant-3 \(iteration 1.* contradict"):
+        Explorer(egraph, (*rules, *constants), Limits()).run()
+
+
+def constant(value, like):
+    return Const(filled(value, like))
+
+
+@derived
+def filled(value: int, like: Fact) -> Known:
+    return Known.of(np.full((4, 4), value, np.float32))
+
+
+# --- budgets ---------------------------------------------------------------------------------------
+
+
+def long_sum(count):
+    builder = GraphBuilder()
+    top = builder.add(leaf("x0", 2))
+    for i in range(1, count):
+        top = builder.add(Add(), [top, builder.add(leaf(f"x{i}", 2))])
+    egraph = EGraph()
+    egraph.load(builder.build([Output("o", top)]))
+    return egraph
+
+
+@pytest.mark.parametrize("extra", [0, 1, 2, 3, 10, 57, 200, 1000])
+def test_the_node_limit_is_never_exceeded_and_used(extra):
+    egraph = long_sum(12)
+    limit = egraph.node_count + extra
+    seen = []
+    result = run(
+        egraph, ASSOCIATE, nodes=limit, iterations=40,
+        on_iteration=lambda record: seen.append(record.nodes),
+    )  # fmt: skip
+    assert max(seen) <= limit
+    assert result.stop is StopReason.NODE_LIMIT
+    # A match adds at most two nodes, so at most one node cannot be used.
+    assert egraph.node_count >= limit - 1
+
+
+def test_a_graph_above_the_limit_is_left_alone():
+    egraph = long_sum(12)
+    before = egraph.node_count
+    result = run(egraph, ASSOCIATE, nodes=5)
+    assert egraph.node_count == before
+    assert result.stop is StopReason.NODE_LIMIT
+
+
+def test_an_explosive_rule_does_not_starve_a_modest_one():
+    egraph = long_sum(14)
+    root = egraph.add(leaf("r", 2))
+    for _ in range(8):
+        root = egraph.add(Neg(), [root])
+    egraph.rebuild()
+    result = run(egraph, ASSOCIATE, Rule("step", neg(x), scale(x, factor=2)), nodes=120)
+    assert result.stop is StopReason.NODE_LIMIT
+    step = [r for r in result.records[0].rules if r.rule == "step"]
+    assert step[0].applied == 8
+
+
+def test_iterations_are_limited():
+    result = run(long_sum(12), ASSOCIATE, nodes=10**5, iterations=2)
+    assert result.stop is StopReason.ITERATION_LIMIT
+    assert len(result.records) == 2
+
+
+def test_time_is_limited_by_the_clock_given():
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.01
+        return now[0]
+
+    egraph = long_sum(30)
+    limits = Limits(nodes=10**6, seconds=0.5, iterations=1000)
+    result = Explorer(egraph, (ASSOCIATE,), limits, clock=clock).run()
+    egraph.check_invariants()
+    assert result.stop is StopReason.TIME_LIMIT
+    assert now[0] < 2
+
+
+def test_what_match_memory_cuts_off_comes_in_later_iterations():
+    weights = [tree(weight(f"w{i}", 4, 4)) for i in range(60)]
+    products = [tree(MatMul(), X, item) for item in weights]
+    egraph, *_ = load(*products)
+    full, *_ = load(*products)
+    pairs = Rule("pair", (matmul(x, y), matmul(x, z)), (relu(matmul(x, y)), relu(matmul(x, z))))
+    run(full, pairs, multi=1)
+    limits = Limits(nodes=10**6, seconds=1e6, iterations=30, multi=30, match_bytes=1)
+    result = Explorer(egraph, (pairs,), limits).run()
+    assert len(result.records) > 2
+    assert egraph.represents(tree(Relu(), products[-1]))
+    assert egraph.represents(tree(Relu(), products[0]))
+
+
+def test_an_interrupt_ends_the_phase_and_keeps_a_sound_egraph():
+    egraph = long_sum(12)
+
+    @derived
+    def interrupt(item: Fact) -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        return True
+
+    before = signal.getsignal(signal.SIGINT)
+    result = run(egraph, Rule("stop", add(x, y), add(y, x), when=(interrupt(x),)), ASSOCIATE)
+    assert result.stop is StopReason.INTERRUPTED
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_keyboard_interrupt_raised_inside_a_condition_ends_the_phase_too():
+    egraph = long_sum(12)
+
+    @derived
+    def interrupt(item: Fact) -> bool:
+        raise KeyboardInterrupt
+
+    result = run(egraph, Rule("stop", add(x, y), add(y, x), when=(interrupt(x),)))
+    assert result.stop is StopReason.INTERRUPTED
+
+
+def test_stop_reasons_read_well():
+    assert [str(reason) for reason in StopReason] == [reason.value for reason in StopReason]
+    assert all(reason.value[0].islower() for reason in StopReason)
+
+
+def test_held_memory_shrinks_what_others_may_have():
+    budget = Budget(Limits(match_bytes=1 << 20))
+    budget.begin(0)
+    first = budget.room(2)
+    budget.hold(10_000, 8)
+    assert budget.room(2) < first
+
+
+# --- nothing is lost -------------------------------------------------------------------------------
+
+
+@st.composite
+def random_graphs(draw):
+    builder = GraphBuilder()
+    values = [builder.add(leaf(name, 4, 4)) for name in "abc"]
+    values += [builder.add(weight("w", 4, 4)), builder.add(leaf("a", 4, 4))]
+    for _ in range(draw(st.integers(1, 14))):
+        op = draw(
+            st.sampled_from(
+                [Neg(), Scale(1), Scale(2), Add(), Mul(), MatMul(), Transpose(), Relu()]
+            )
+        )
+        inputs = [values[draw(st.integers(0, len(values) - 1))] for _ in range(type(op).arity or 1)]
+        values.append(builder.add(op, inputs))
+    return builder.build([Output("o", values[-1]), Output("p", values[-2])])
+
+
+ALL = (
+    *RULES,
+    SHARE,
+    GROUP,
+    Rule("transpose-twice", transpose(transpose(x)), x),
+    Rule("transpose-product", transpose(matmul(x, y)), matmul(transpose(y), transpose(x))),
+    Rule("matmul-associate", matmul(matmul(x, y), z), matmul(x, matmul(y, z)), both_ways=True),
+    Rule("scale-one", scale(x, factor=1), x),
+    Rule("neg-scale", neg(scale(x, factor=p)), scale(neg(x), factor=p), both_ways=True),
+)
+
+
+@settings(max_examples=40)
+@given(
+    graph=random_graphs(),
+    nodes=st.integers(20, 400),
+    kind=st.sampled_from(["efficient", "none", "vanilla"]),
+)
+def test_no_rule_application_loses_a_represented_term_nor_exceeds_the_limit(graph, nodes, kind):
+    egraph = EGraph()
+    root = egraph.load(graph)
+    limit = max(nodes, egraph.node_count)
+    before = egraph.rows()
+    classes = {int(row): egraph.find(int(row)) for row in before.row}
+    terms = [
+        (egraph.operators[int(before.symbol[i])],
+         before.child[before.child_start[i] : before.child_start[i + 1]].tolist(), int(before.row[i]))
+        for i in range(len(before))
+    ]  # fmt: skip
+
+    def check(record):
+        assert record.nodes <= limit
+        assert egraph.represents(graph, root)
+
+    iterations = 2 if kind == "vanilla" else 4
+    run(egraph, *ALL, nodes=limit, iterations=iterations, cycle_filter=kind, on_iteration=check)
+    for op, children, row in terms:
+        assert egraph.add(op, children) == egraph.find(classes[row])
+
+
+@settings(max_examples=25)
+@given(graph=random_graphs())
+def test_a_saturated_egraph_has_no_match_left_to_apply(graph):
+    egraph = EGraph()
+    egraph.load(graph)
+    result = run(egraph, TWICE, COMPOSE, nodes=5000, iterations=30, cycle_filter="none")
+    if result.stop is StopReason.SATURATED:
+        size = egraph.node_count, egraph.class_count
+        run(egraph, TWICE, COMPOSE, nodes=5000, cycle_filter="none")
+        assert (egraph.node_count, egraph.class_count) == size
+        assert len(result.records) > 1 or result.records[0].applied == 0
+
+
+def test_records_add_up():
+    egraph = long_sum(6)
+    result = run(egraph, ASSOCIATE, DISTRIBUTE)
+    assert result.records[-1].nodes == egraph.node_count
+    assert result.records[-1].classes == egraph.class_count
+    for number, record in enumerate(result.records):
+        assert record.number == number
+        assert record.seconds.total >= record.seconds.match >= 0
+        for rule in record.rules:
+            assert rule.applied + rule.skipped + sum(rule.rejected.values()) <= rule.matches
