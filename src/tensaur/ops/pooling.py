@@ -77,7 +77,7 @@ class _Pool(Windowed):
         for i, count in enumerate(result[2:]):
             reach = (count - 1) * window["strides"][i] + 1
             reach += (self.kernel[i] - 1) * window["dilations"][i]
-            ends.append(max(pads[rank + i], reach - x.shape[2 + i] - pads[i]))
+            ends.append(max(0, reach - x.shape[2 + i] - pads[i]))
         source = padded(x, (*pads[:rank], *ends), value)
         view = slide(source, self.kernel, window["strides"], window["dilations"])
         return view[tuple(slice(count) for count in result)]
@@ -116,6 +116,7 @@ class MaxPool(_Pool):
     dilations: Sizes = ()
     ceil_mode: bool = False
 
+    dtypes = FLOATS | {DType.INT8, DType.UINT8}
     onnx = Onnx(
         "MaxPool",
         since=1,

@@ -86,10 +86,7 @@ class Slice(Operator):
         axes, steps = self._written_out()
         index = [slice(None)] * x.ndim
         for position, axis in enumerate(normal_axes(axes, x.ndim)):
-            start, end, step = self.starts[position], self.ends[position], steps[position]
-            # Python reads -1 as an end one before the last; ONNX clamps what lies before the first.
-            stop = None if step < 0 and end < -x.shape[axis] else end
-            index[axis] = slice(start, stop, step)
+            index[axis] = slice(self.starts[position], self.ends[position], steps[position])
         return np.asarray(x[tuple(index)])
 
     @classmethod
@@ -114,8 +111,7 @@ class Slice(Operator):
 def slice_length(size: Dim, start: int, end: int, step: int) -> Dim | None:
     """Return how many elements a slice of an axis has, None if that cannot be written down."""
     if isinstance(size, int):
-        last = None if step < 0 and end < -size else end
-        return len(range(size)[slice(start, last, step)])
+        return len(range(size)[start:end:step])
     if step > 0:
         return ceildiv(_span(size, start, end), step)
     if (start == -1 or start >= FAR) and end <= -FAR:
