@@ -5,8 +5,6 @@ Union and intersection of sets of thousands of classes take well under a microse
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,9 +36,3 @@ class BitCosts:
         count = (bits.bit_length() + 7) // 8
         values = np.frombuffer(bits.to_bytes(count, "little"), dtype=np.uint8)
         return int(self._table.ravel()[self._offset[low : low + count] + values].sum())
-
-
-def members(bits: int) -> Iterator[int]:
-    """Yield the bits that are set, lowest first."""
-    values = np.frombuffer(bits.to_bytes((bits.bit_length() + 7) // 8, "little"), dtype=np.uint8)
-    yield from np.flatnonzero(np.unpackbits(values, bitorder="little")).tolist()

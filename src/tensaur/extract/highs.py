@@ -49,8 +49,7 @@ class Session:
         self._highspy: Any = highspy
         self._stop = Event()
         self._watch: Watcher | None = None
-        self._highs: Any = self._highspy.Highs()
-        self._highs.silent()
+        self._highs: Any = _quiet(self._highspy)
         self._configure(seed)
         self._load(model)
         for callback in (self._highs.cbSimplexInterrupt, self._highs.cbMipInterrupt):
@@ -165,3 +164,14 @@ class Session:
     def _on_solution(self, event: Any) -> None:
         if self._watch is not None and self._watch(np.array(event.data_out.mip_solution)):
             self._stop.set()
+
+
+def _quiet(highspy: Any) -> Any:
+    """Make a solver that never writes to standard output, which HiGHS does while it is constructed."""
+
+    class Quiet(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:
+            self.silent()
+            super().enableCallbacks()
+
+    return Quiet()
