@@ -26,7 +26,7 @@ def main() -> tensaur.Result:
     """Verify both rules and optimise |x| * |x - 1| with the sound one."""
     for rule in (SOUND, WRONG):
         print(f"{rule}\n  {verify(rule)}")
-    result = tensaur.optimize(model(), cost="launches", rules=[SOUND], gate=False)
+    result = tensaur.optimize(model(), cost="flops", rules=[SOUND], gate=False)
     print([node.op_type for node in result.model.graph.node], result.rewrites)
     return result
 

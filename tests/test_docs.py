@@ -1,6 +1,7 @@
 """What the documentation says is true: links lead somewhere, code runs, flags exist."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# Documented above `tensaur --help` itself, or of other programs.
 COMMANDS = ("optimize", "compare", "inspect", "demo", "rules list")
 
 
@@ -27,7 +27,7 @@ def test_there_are_pages():
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(path):
-    links = LINK.findall(path.read_text(encoding="utf-8"))
+    links = LINK.findall(FENCE.sub("", path.read_text(encoding="utf-8")))
     targets = [link for link in links if not link.startswith(("http:", "https:"))]
     assert [link for link in targets if not (path.parent / link).exists()] == []
 
@@ -45,6 +45,14 @@ def test_the_rules_of_the_guide_are_sound(tmp_path):
 def test_python_of_the_pages_compiles(path):
     for code in blocks(path, "python"):
         compile(code, path.name, "exec")
+
+
+def test_the_tour_shows_the_graphs_of_the_example(capsys):
+    graphs = [code for code in blocks(ROOT / "docs" / "tour.md", "") if code.startswith("input")]
+    assert len(graphs) == 2
+    runpy.run_path(str(ROOT / "examples" / "every_stage.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert [graph for graph in graphs if graph not in out] == []
 
 
 def test_flags_of_the_readme_exist(capsys, monkeypatch):

@@ -33,7 +33,7 @@ from tensaur.ops import (
 from tensaur.runtime.build import model_of
 
 OPSET = 17
-IMAGE = (1, 3, 48, 192)
+IMAGE = (1, 3, 48, 320)
 WIDTH = 96
 HEADS = 4
 CLASSES = 1000
