@@ -4,9 +4,9 @@ import functools
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
@@ -19,7 +19,7 @@ class Case:
 
     name: str
     model: ModelProto
-    inputs: tuple
+    inputs: tuple[tuple[Any, ...], ...]
 
     @property
     def feeds(self):
@@ -62,5 +62,5 @@ def _load(path):
     data = path.read_bytes()
     try:
         return numpy_helper.to_array(TensorProto.FromString(data))
-    except (DecodeError, TypeError, ValueError):
+    except Exception:  # a sequence, which protobuf may or may not take for a tensor
         return numpy_helper.to_list(onnx.SequenceProto.FromString(data))

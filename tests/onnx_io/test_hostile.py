@@ -128,7 +128,9 @@ def test_a_file_over_the_limit_of_protobuf(tmp_path):
     refused(path, "2 GB")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything"
+)
 def test_a_file_that_may_not_be_read(tmp_path):
     path = saved(tmp_path, valid())
     path.chmod(0)
@@ -195,7 +197,9 @@ def test_training_information_is_refused():
 
 
 def external(location, count=60, offset=None, length=None, name="w"):
-    tensor = TensorProto(name=name, data_type=FLOAT, dims=[count], data_location=TensorProto.EXTERNAL)
+    tensor = TensorProto(
+        name=name, data_type=FLOAT, dims=[count], data_location=TensorProto.EXTERNAL
+    )
     entries = {"location": location, "offset": offset, "length": length}
     for key, entry in entries.items():
         if entry is not None:

@@ -265,7 +265,9 @@ def test_a_name_that_is_an_output_is_not_given_to_another_value():
     )
     source = read(proto)
     x = source.graph.nodes[0]
-    result = write(Graph((x, Node(Relu(), (0,), "y"), Node(Relu(), (1,))), (Output("y", 2),)), source)
+    result = write(
+        Graph((x, Node(Relu(), (0,), "y"), Node(Relu(), (1,))), (Output("y", 2),)), source
+    )
     onnx.checker.check_model(result)
     assert result.graph.node[1].output[0] == "y"
 
@@ -314,7 +316,11 @@ def test_local_functions_stay():
         [helper.make_opsetid("", 18)],
     )  # fmt: skip
     proto = model(
-        [node("f", "x", "a", domain="mine"), node("f", "a", "b", domain="mine"), node("Relu", "b", "y")],
+        [
+            node("f", "x", "a", domain="mine"),
+            node("f", "a", "b", domain="mine"),
+            node("Relu", "b", "y"),
+        ],
         [value("x", FLOAT, [3])],
         [value("y", FLOAT, [3])],
         domains=["mine"],
@@ -375,7 +381,10 @@ def test_sequences_and_strings_pass():
     proto = model(
         [node("Gather", "words i", "y"), node("SequenceConstruct", "i i", "s")],
         [value("i", INT64, ["n"])],
-        [value("y", TensorProto.STRING, ["n"]), helper.make_tensor_sequence_value_info("s", INT64, ["n"])],
+        [
+            value("y", TensorProto.STRING, ["n"]),
+            helper.make_tensor_sequence_value_info("s", INT64, ["n"]),
+        ],
         [words],
     )
     result = round_trip(proto)
@@ -398,7 +407,13 @@ def test_random_draws_are_not_merged_but_pure_operators_are():
         [value("y", FLOAT, [16])],
         [const("zero", 0, np.int64)],
     )
-    assert operators(round_trip(proto)) == ["RandomNormalLike", "RandomNormalLike", "Sub", "CumSum", "Mul"]
+    assert operators(round_trip(proto)) == [
+        "RandomNormalLike",
+        "RandomNormalLike",
+        "Sub",
+        "CumSum",
+        "Mul",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -436,7 +451,9 @@ def test_dropout_stays_if_its_mask_is_used():
     assert operators(round_trip(proto)) == ["Dropout", "Where"]
 
 
-@pytest.mark.parametrize("attribute", ["value", "value_float", "value_floats", "value_int", "value_ints"])
+@pytest.mark.parametrize(
+    "attribute", ["value", "value_float", "value_floats", "value_int", "value_ints"]
+)
 def test_constants_of_every_kind(attribute):
     kind = INT64 if "int" in attribute else FLOAT
     data = {
@@ -463,14 +480,27 @@ def test_constants_of_every_kind(attribute):
 
 @pytest.mark.parametrize(
     "kind",
-    ["BFLOAT16", "FLOAT16", "DOUBLE", "INT4", "UINT4", "FLOAT8E4M3FN", "INT8", "UINT16", "BOOL", "COMPLEX64"],
+    [
+        "BFLOAT16",
+        "FLOAT16",
+        "DOUBLE",
+        "INT4",
+        "UINT4",
+        "FLOAT8E4M3FN",
+        "INT8",
+        "UINT16",
+        "BOOL",
+        "COMPLEX64",
+    ],
 )
 @pytest.mark.parametrize("count", [3, 33])
 def test_constants_of_every_element_type_survive(kind, count):
     number = TensorProto.DataType.Value(kind)
     data = [True, False, True] * (count // 3) if kind == "BOOL" else [1, 2, 0] * (count // 3)
     tensor = helper.make_tensor("w", number, [count], data)
-    proto = model([node("Identity", "w", "y")], [], [value("y", number, [count])], [tensor], opset=21, ir=10)
+    proto = model(
+        [node("Identity", "w", "y")], [], [value("y", number, [count])], [tensor], opset=21, ir=10
+    )
     result = round_trip(proto)
     before, after = (onnx.numpy_helper.to_array(t) for t in (tensor, result.graph.initializer[0]))
     assert before.dtype == after.dtype
@@ -479,7 +509,11 @@ def test_constants_of_every_element_type_survive(kind, count):
 
 def test_shared_weights_stay_shared():
     proto = model(
-        [node("Gather", "E i", "e"), node("Transpose", "E", "t", perm=[1, 0]), node("MatMul", "e t", "y")],
+        [
+            node("Gather", "E i", "e"),
+            node("Transpose", "E", "t", perm=[1, 0]),
+            node("MatMul", "e t", "y"),
+        ],
         [value("i", INT64, ["n"])],
         [value("y", FLOAT, ["n", 100])],
         [const("E", floats(100, 8))],

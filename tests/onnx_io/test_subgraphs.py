@@ -57,7 +57,11 @@ def check_both(proto, result=None):
 
 def test_captured_values_become_inputs():
     proto = if_model(
-        simple("Add", "h x"), simple("Sub", "h k"), [node("Relu", "x", "h")], [], [const("k", floats(2))]
+        simple("Add", "h x"),
+        simple("Sub", "h k"),
+        [node("Relu", "x", "h")],
+        [],
+        [const("k", floats(2))],
     )
     source = read(proto)
     (opaque,) = (item for item in source.graph if isinstance(item.op, Opaque))
@@ -146,7 +150,9 @@ def test_bodies_in_bodies():
 
 
 def test_a_body_may_return_its_own_constants():
-    then = body([node("Identity", "own", "t")], [], [vector("t")], [const("own", floats(2, seed=9))])
+    then = body(
+        [node("Identity", "own", "t")], [], [vector("t")], [const("own", floats(2, seed=9))]
+    )
     check_both(if_model(then, simple("Neg", "x", "e")))
 
 
@@ -169,7 +175,11 @@ def test_loop():
         [value("go", BOOL, []), vector("next"), vector("scan")],
     )
     proto = model(
-        [node("Relu", "x", "h"), node("Identity", "h", "k"), node("Loop", "n c h", "last all", body=loop)],
+        [
+            node("Relu", "x", "h"),
+            node("Identity", "h", "k"),
+            node("Loop", "n c h", "last all", body=loop),
+        ],
         [value("n", INT64, []), value("c", BOOL, []), vector("x")],
         [vector("last"), value("all", FLOAT, [None, 2])],
     )
@@ -197,7 +207,9 @@ def test_scan():
 
 @pytest.mark.parametrize("name", ["t", "u"])
 def test_fresh_names_avoid_those_inside_bodies(name):
-    proto = if_model(simple("Add", "h x", f"{name}_1"), simple("Sub", "h x", "e"), [node("Relu", "x", "h")])
+    proto = if_model(
+        simple("Add", "h x", f"{name}_1"), simple("Sub", "h x", "e"), [node("Relu", "x", "h")]
+    )
     source = read(proto)
     nodes = list(source.graph.nodes)
     position = next(i for i, item in enumerate(nodes) if item.name == "h")

@@ -80,7 +80,7 @@ def _labels(graph: Graph) -> list[str]:
     labels = []
     absent = False
     for position, node in enumerate(graph.nodes):
-        own = node.name and counts[node.name] == 1 and not node.name.startswith(("%", "_"))
+        own = node.name and counts[node.name] == 1 and not _is_stand_in(node.name)
         label = quoted(node.name) if own else f"%{position}"
         if isinstance(node.op, Absent) and not node.name and not absent:
             label, absent = "_", True
@@ -88,12 +88,17 @@ def _labels(graph: Graph) -> list[str]:
     return labels
 
 
+def _is_stand_in(label: str) -> bool:
+    """Tell whether a label stands for a node that has no name of its own."""
+    return label.startswith("%") or label == "_"
+
+
 def _node_text(node: Node, labels: Sequence[str], position: int) -> str:
     op, label = node.op, labels[position]
-    if isinstance(op, (Input, Weight)) and quoted(op.name) == label:
+    own = not _is_stand_in(label)
+    if isinstance(op, (Input, Weight)) and own and op.name == node.name:
         return f"{'input' if isinstance(op, Input) else 'weight'} {label}: {type_text(op.type)}"
-    named = label == quoted(node.name) or not node.name
-    left = label if named else f"{label} as {quoted(node.name)}"
+    left = label if own or not node.name else f"{label} as {quoted(node.name)}"
     if isinstance(op, Literal):
         return f"{left} = {known_text(op.value)}"
     inputs = [labels[item] for item in node.inputs]
@@ -135,7 +140,7 @@ class _GraphParser:
 
     def _parse_node(self, tokens: Tokens) -> None:
         label = tokens.name()
-        name = "" if label.startswith(("%", "_")) else label
+        name = "" if _is_stand_in(label) else label
         if tokens.accept("as"):
             name = tokens.name()
         tokens.expect("=")

@@ -154,8 +154,8 @@ def _skeleton(model: ModelProto, nodes: Sequence[NodeProto]) -> ModelProto:
             continue
         copy = graph.node.add()
         copy.CopyFrom(node)
-        if node.domain in ONNX_DOMAINS and _only_in_runtime(node.op_type, model):
-            copy.domain = _RUNTIME_DOMAIN
+        if node.domain in ONNX_DOMAINS:
+            copy.domain = _RUNTIME_DOMAIN if _only_in_runtime(node.op_type, model) else ""
         if not _has_schema(copy):
             custom.update(node.output)
     # What a file says of other values may be stale; shape inference says it better.

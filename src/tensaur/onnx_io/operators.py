@@ -20,7 +20,7 @@ from onnx import AttributeProto, NodeProto
 from tensaur.errors import TensaurError, TypeMismatch
 from tensaur.ir.operator import REQUIRED, Onnx, OnnxField, Operator
 from tensaur.ir.types import ABSENT, DType, Fact, Known
-from tensaur.onnx_io.types import dtype_of, elem_type_of
+from tensaur.onnx_io.types import dtype_of, elem_type_of, type_name
 from tensaur.ops.window import Windowed
 
 _SCALARS = {AttributeProto.INT, AttributeProto.FLOAT, AttributeProto.STRING}
@@ -91,6 +91,8 @@ def write_operator(op: Operator, inputs: Sequence[Fact], output: Fact, opset: in
     constants: dict[int, Known | None] = {}
     for item in description.fields:
         value = _nonnegative(item, getattr(op, item.field), inputs, output, opset)
+        if value == () and item.default in ((), None):
+            value = None  # an empty list would be a list of nothing
         if _is_input(item, opset):
             assert item.input is not None
             constants[item.input] = _field_constant(item, value, inputs)
@@ -102,7 +104,9 @@ def write_operator(op: Operator, inputs: Sequence[Fact], output: Fact, opset: in
             raise TensaurError(f"{op}: opset {opset} has no attribute {item.attribute!r}")
     given: list[int | None] = [None if fact.type == ABSENT else i for i, fact in enumerate(inputs)]
     attributes += _old_attributes(op, description, inputs, given, opset)
-    return Written(tuple(attributes), tuple(_interleave(given, constants)))
+    written = Written(tuple(attributes), tuple(_interleave(given, constants)))
+    _check_signature(op, written, inputs, opset)
+    return written
 
 
 def _attribute_values(node: NodeProto) -> dict[str, Any]:
@@ -241,6 +245,21 @@ def _padded(op: Operator, mode: str, inputs: Sequence[Fact]) -> Operator:
     if padded is None:
         raise NotModelled(f"auto_pad {mode}")
     return padded
+
+
+def _check_signature(op: Operator, written: Written, inputs: Sequence[Fact], opset: int) -> None:
+    """Refuse what the opset's operator does not take: too few inputs, or an element type."""
+    assert op.onnx is not None
+    if not onnx.defs.has(op.onnx.name, opset, op.onnx.domain):
+        return
+    schema = onnx.defs.get_schema(op.onnx.name, opset, op.onnx.domain)
+    if not schema.min_input <= len(written.inputs) <= schema.max_input:
+        raise TensaurError(f"{op}: opset {opset} does not take {len(written.inputs)} inputs")
+    for position, item in enumerate(written.inputs):
+        formal = schema.inputs[min(position, len(schema.inputs) - 1)]
+        fact = None if item is None else input_fact(item, inputs)
+        if fact is not None and fact.is_tensor and type_name(fact.dtype) not in formal.types:
+            raise TensaurError(f"{op}: opset {opset} does not take {fact.dtype.value} inputs")
 
 
 def _nonnegative(

@@ -200,7 +200,8 @@ class _Reader:
             else self._position(None if item is None else inputs[item])
             for item in reading.inputs
         ]
-        self._add_outputs(reading.op, positions, list(node.output[:outputs]))
+        single = not isinstance(fact.type, TupleType)
+        self._add_outputs(reading.op, positions, list(node.output[:outputs]), single)
         return True
 
     def _output_count(self, node: NodeProto) -> int:
@@ -240,7 +241,7 @@ class _Reader:
         )
         positions = [self._position(item) for item in given]
         positions += [self.value(name) for name in captured]
-        self._add_outputs(op, positions, list(node.output))
+        self._add_outputs(op, positions, list(node.output), len(node.output) == 1)
 
     def _declared(self, name: str) -> Type:
         return self._checked.types.get(name, UNKNOWN) if name else ABSENT
@@ -256,8 +257,9 @@ class _Reader:
             return ""
         return next(filter(None, node.output), node.name)
 
-    def _add_outputs(self, op: Operator, inputs: Sequence[int], names: Sequence[str]) -> None:
-        single = op.output_count == 1
+    def _add_outputs(
+        self, op: Operator, inputs: Sequence[int], names: Sequence[str], single: bool
+    ) -> None:
         whole = self._add(op, inputs, names[0] if single else "")
         for index, name in enumerate(names):
             if name:

@@ -32,6 +32,11 @@ def elem_type_of(dtype: DType) -> int:
     return _ELEM_TYPE[dtype]
 
 
+def type_name(dtype: DType) -> str:
+    """Return what ONNX's operator definitions call a tensor of an element type."""
+    return f"tensor({TensorProto.DataType.Name(elem_type_of(dtype)).lower()})"
+
+
 def type_of(proto: TypeProto, value: str, renamed: Mapping[str, str] | None = None) -> Type:
     """Return the type that a TypeProto gives the value named `value`.
 

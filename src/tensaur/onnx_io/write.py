@@ -51,6 +51,7 @@ class _Writer:
             name: node for node in source.proto.graph.node for name in node.output if name
         }
         self._constants: dict[Known, str] = {}
+        self._used: set[int] = set()
         self._node_names: set[str] = set()
         # Up to IR version 3 every initialiser is listed as an input, so a new one would be a new input.
         self._old = source.proto.ir_version < 4
@@ -66,6 +67,8 @@ class _Writer:
         self._write_defaults()
         for position in sorted(self._graph.live()):
             self._write_value(position)
+        for output in self._graph.outputs:
+            self._use(output.node)
         for alias in self._naming.aliases:
             name = self._naming.value(alias.position)
             self._add_node("Identity", "", (name,), (alias.output,), alias.output)
@@ -81,16 +84,24 @@ class _Writer:
         self._result.sparse_initializer.extend(sparse)
 
     def _write_value(self, position: int) -> None:
-        node, name = self._graph.nodes[position], self._naming.value(position)
-        if isinstance(node.op, Weight):
-            self._write_weight(node.op.name, name)
-        elif isinstance(node.op, Literal):
-            self._write_constant(tensor_of(node.op.value, name))
-            self._constants.setdefault(node.op.value, name)
-        elif isinstance(node.op, Opaque):
-            self._write_opaque(node.op, position)
-        elif not isinstance(node.op, _NO_NODE):
-            self._write_known(node.op, position)
+        op = self._graph.nodes[position].op
+        if isinstance(op, Opaque):
+            self._write_opaque(op, position)
+        elif not isinstance(op, _NO_NODE):
+            self._write_known(op, position)
+
+    def _use(self, position: int) -> str:
+        """Return the name of a value that is read; constants are written when they first are."""
+        op, name = self._graph.nodes[position].op, self._naming.value(position)
+        if position in self._used:
+            return name
+        self._used.add(position)
+        if isinstance(op, Weight):
+            self._write_weight(op.name, name)
+        elif isinstance(op, Literal):
+            self._write_constant(tensor_of(op.value, name))
+            self._constants.setdefault(op.value, name)
+        return name
 
     def _write_weight(self, key: str, name: str) -> None:
         data = self._graph.constants[key]
@@ -123,7 +134,7 @@ class _Writer:
         names = [
             self._constant(item, outputs[0])
             if isinstance(item, Known)
-            else "" if item is None else self._naming.value(node.inputs[item])
+            else "" if item is None else self._use(node.inputs[item])
             for item in written.inputs
         ]  # fmt: skip
         assert op.onnx is not None
@@ -131,7 +142,7 @@ class _Writer:
         result.attribute.extend(written.attributes)
 
     def _write_opaque(self, op: Opaque, position: int) -> None:
-        inputs = [self._naming.value(item) for item in self._graph.nodes[position].inputs]
+        inputs = [self._use(item) for item in self._graph.nodes[position].inputs]
         outputs = [
             "" if kind == ABSENT else name
             for kind, name in zip(op.declared, self._naming.outputs(position), strict=True)
