@@ -41,5 +41,9 @@ class RuntimeFailure(TensaurError):
     """The runtime refused a model or failed while running it."""
 
 
+class RuntimeRefusal(RuntimeFailure):
+    """The runtime cannot open a model: an operator it has no kernel for, or a model it calls invalid."""
+
+
 class ParseError(TensaurError):
     """Text that should hold a graph or a term does not parse."""

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensaur.errors import RuntimeFailure
+from tensaur.onnx_io import Source
 from tensaur.options import Options
 from tensaur.result import Latency
-from tensaur.runtime.compare import Comparison, agree
+from tensaur.runtime.compare import Comparison, Difference, agree
 from tensaur.runtime.inputs import check_feeds, plan_inputs, random_feeds
-from tensaur.runtime.session import Feeds, Model, Session, Settings, open_session
+from tensaur.runtime.observe import observed_sizes
+from tensaur.runtime.session import Feeds, InFolder, Model, Session, Settings, open_session
 from tensaur.runtime.timing import Limits, race
 from tensaur.runtime.verdict import Verdict, faster
 
@@ -40,20 +42,27 @@ class Judgement:
 class Gate:
     """The original, opened once, with the inputs on which every candidate is compared and timed.
 
+    `sizes` are the sizes that the symbolic dimensions of the original's values have on the first input.
     RuntimeFailure if the original itself cannot be run on random inputs and none were given.
     """
 
-    def __init__(self, original: Model, options: Options) -> None:
-        self.original = original
+    def __init__(self, source: Source, options: Options) -> None:
+        self.folder = source.folder
+        self.original: Model = source.path or InFolder(source.proto, source.folder)
         self.options = options
         self.settings = Settings(threads=options.threads)
-        self.session = open_session(original, self.settings)
+        self.session = open_session(self.original, self.settings)
         self.feeds = self._feeds(self.session)
+        self.sizes = {
+            **observed_sizes(source.graph, source.proto, self.session, self.feeds[0]),
+            **options.sizes,
+        }
 
-    def judge(self, candidates: Sequence[Model], seconds: float, say: Say) -> Judgement:
+    def judge(self, candidates: Sequence[Any], seconds: float, say: Say) -> Judgement:
         """Return the fastest candidate with equal outputs if it is faster, within about `seconds`."""
         equal, comparisons, refusal = [], {}, ""
-        for index, candidate in enumerate(candidates):
+        models = [InFolder(candidate, self.folder) for candidate in candidates]
+        for index, candidate in enumerate(models):
             comparison = self._compare(candidate)
             comparisons[index] = comparison
             if comparison.equal:
@@ -62,10 +71,10 @@ class Gate:
                 refusal = f"outputs differ: {comparison.reason}"
         if not equal:
             return Judgement(None, refusal or "nothing cheaper was found", comparisons.get(0))
-        best = self._screen(candidates, equal, seconds * SCREENING, say)
+        best = self._screen(models, equal, seconds * SCREENING, say)
         say("timing the original against the best candidate")
         seconds *= 1.0 if len(equal) == 1 else 1.0 - SCREENING
-        verdict = self._time(candidates[best], seconds)
+        verdict = self._time(models[best], seconds)
         return Judgement(
             best if self._accepts(verdict) else None,
             verdict.reason,
@@ -74,7 +83,10 @@ class Gate:
         )
 
     def _compare(self, candidate: Model) -> Comparison:
-        return agree(self.session, open_session(candidate, self.settings), self.feeds)
+        try:
+            return agree(self.session, open_session(candidate, self.settings), self.feeds)
+        except RuntimeFailure as error:
+            return Comparison((Difference("", False, reason=str(error)),))
 
     def _screen(
         self, candidates: Sequence[Model], equal: list[int], seconds: float, say: Say

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from tensaur.errors import UsageError
 from tensaur.ir.rule import Exactness, Rule
 
 COSTS = ("latency", "flops", "bytes", "launches")
-EXTRACTORS = ("ilp", "dag", "tree")
+Extractor = Literal["ilp", "dag", "tree"]
+EXTRACTORS: tuple[Extractor, ...] = get_args(Extractor)
 CYCLE_FILTERS = ("efficient", "none")
 MATHS = {"exact": Exactness.EXACT, "rounding": Exactness.ROUNDING, "fast": Exactness.FAST}
 
@@ -31,7 +32,7 @@ class Options:
     nodes: int = 20_000
     iterations: int = 12
     multi: int = 1
-    extract: str = "ilp"
+    extract: Extractor = "ilp"
     cycle_filter: str = "efficient"
     math: str = "rounding"
     max_growth: int | None = None

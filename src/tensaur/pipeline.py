@@ -14,6 +14,7 @@ from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import graph_sizes
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Exploration, Explorer, Limits
+from tensaur.errors import ExtractionError
 from tensaur.extract.lower import lower
 from tensaur.extract.problem import Problem, Solution
 from tensaur.extract.provenance import rules_used
@@ -87,22 +88,18 @@ def optimize(
     run = Run(options, progress or (lambda message: None))
     with run.phase("reading"):
         source = onnx_io.read(model)
-        sizes = graph_sizes(source.graph, options.sizes)
+        gate = Gate(source, options) if options.gate else None
+        sizes = graph_sizes(source.graph, options.sizes if gate is None else gate.sizes)
     with run.phase("exploring"):
         egraph, root, exploration = explore(source, options, run)
     with run.phase("choosing"):
         before, candidates = choose(egraph, root, source, sizes, run)
-    if options.gate:
-        with run.phase("checking"):
-            judgement = judge(source, candidates, options, run)
-    else:
-        judgement = Judgement(0 if candidates else None, "not compared and not timed")
+    with run.phase("checking"):
+        judgement = judge(gate, candidates, run)
     return _result(source, before, candidates, judgement, exploration, run, sizes)
 
 
-def explore(
-    source: onnx_io.Source, options: Options, run: Run
-) -> tuple[EGraph, int, Exploration]:
+def explore(source: onnx_io.Source, options: Options, run: Run) -> tuple[EGraph, int, Exploration]:
     """Load the model into an e-graph and apply the admitted rules until a limit is reached."""
     egraph = EGraph()
     root = egraph.load(source.graph)
@@ -136,16 +133,20 @@ def choose(
     """Price and extract: the original's cost, and the distinct cheaper graphs."""
     options = run.options
     space = Space(egraph, root, dict(source.graph.constants), fuses)
-    pricer = pricer_for(
-        options.cost, sizes, options.threads, options.store, opsets={item.domain: item.version for item in source.proto.opset_import}
-    )
+    opsets = {item.domain: item.version for item in source.proto.opset_import}
+    pricer = pricer_for(options.cost, sizes, options.threads, options.store, opsets=opsets)
     refinement = Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
     original_nbytes = sum(data.nbytes for data in source.graph.constants.values())
     budget = original_nbytes + options.growth_budget(original_nbytes)
 
     def solve(problem: Problem, final: bool) -> Solution:
-        method = options.extract if final or options.extract != "ilp" else "dag"
-        return extract(problem, method, seconds=max(1.0, run.left(CHOOSING) / 2), seed=options.seed)
+        seconds = max(1.0, run.left(CHOOSING) / 2)
+        if options.extract == "ilp" and not final:
+            try:
+                return extract(problem, "dag", seconds=seconds, seed=options.seed)
+            except ExtractionError:  # greedy choices may miss a size budget that others meet
+                pass
+        return extract(problem, options.extract, seconds=seconds, seed=options.seed)
 
     before = refinement.run(solve, None, loaded_only=True)
     candidates: list[Candidate] = []
@@ -160,14 +161,11 @@ def choose(
     return before, candidates
 
 
-def judge(
-    source: onnx_io.Source, candidates: list[Candidate], options: Options, run: Run
-) -> Judgement:
-    """Compare and time the candidates against the original."""
-    original = source.path or source.proto
-    gate = Gate(original, options)
-    models = [candidate.written for candidate in candidates]
-    return gate.judge(models, max(4.0, run.left()), run.say)
+def judge(gate: Gate | None, candidates: list[Candidate], run: Run) -> Judgement:
+    """Compare and time the candidates against the original; without a gate, take the first."""
+    if gate is None:
+        return Judgement(0 if candidates else None, "not compared and not timed")
+    return gate.judge([item.written for item in candidates], max(4.0, run.left()), run.say)
 
 
 def _result(

@@ -83,6 +83,10 @@ class PaperCost:
         """Return the same: on paper nothing is measured."""
         return sum_prices(self, graph)
 
+    def refuses(self, graph: Graph) -> bool:
+        """Return False: paper takes everything."""
+        return False
+
     def _quote(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> Price:
         raise NotImplementedError
 

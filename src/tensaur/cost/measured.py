@@ -18,7 +18,7 @@ from tensaur.cost.canonical import Canonical, Unpriceable, canonical, operator_g
 from tensaur.cost.model import FREE, Price, PriceKind, is_free, is_view, runs, sum_prices
 from tensaur.cost.sizes import Sizes
 from tensaur.cost.store import Context, Store, Stored
-from tensaur.errors import TensaurError, TypeMismatch
+from tensaur.errors import RuntimeRefusal, TensaurError, TypeMismatch
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Opaque, Operator
 from tensaur.ir.term import Tree, Var, tree_fact
@@ -26,6 +26,9 @@ from tensaur.ir.types import Fact
 from tensaur.runtime.timing import Clock
 
 DEFAULT_OPSETS: Mapping[str, int] = {"": 18}
+
+# Begins the stored fault of what the runtime cannot open at all, alone or in any model.
+_REFUSED = "refused: "
 
 Key = TypeVar("Key")
 
@@ -126,6 +129,16 @@ class MeasuredCost:
         """Return the price of a graph, measuring it if it is not stored."""
         return self.price_graph(graph).amount
 
+    def refuses(self, graph: Graph) -> bool:
+        """Tell whether the runtime was found to have no kernel for the graph."""
+        if self._unmeasured(graph) is not None:
+            return False
+        try:
+            stored = self._stored(canonical(graph, self.sizes))
+        except (Unpriceable, TypeMismatch):
+            return False
+        return stored is not None and stored.fault.startswith(_REFUSED)
+
     def allow(self, seconds: float) -> None:
         """Grant more seconds for measuring, and forget the estimates so that they can be replaced."""
         self.budget_seconds = self.tally.seconds + seconds
@@ -196,6 +209,8 @@ class MeasuredCost:
         start = self.clock()
         try:
             seconds = self.stopwatch.measure(graph)
+        except RuntimeRefusal as error:
+            return Stored(None, f"{_REFUSED}{error}")
         except (TensaurError, Unpriceable) as error:
             return Stored(None, str(error))
         finally:
@@ -220,7 +235,10 @@ class MeasuredCost:
         return Roofline(self.sizes, self.machine)
 
     def _roofline(self, graph: Graph) -> int:
-        return sum_prices(self._model, graph)
+        try:
+            return sum_prices(self._model, graph)
+        except TypeMismatch:  # unknown dimensions whose representative sizes contradict each other
+            return self._launch().amount * sum(runs(node.op) for node in graph.nodes)
 
     def _learn(self, graph: Graph, nanoseconds: int) -> None:
         factor = nanoseconds / max(self._roofline(graph), 1)

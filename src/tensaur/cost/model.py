@@ -70,6 +70,9 @@ class Pricer(Protocol):
     def measure(self, graph: Graph) -> int:
         """Return the price, measuring it now if that is how it is found."""
 
+    def refuses(self, graph: Graph) -> bool:
+        """Tell whether it is known that the target cannot run the graph at all."""
+
 
 def sum_prices(model: CostModel, graph: Graph) -> int:
     """Return the sum of the prices of a graph's operators."""

@@ -72,7 +72,9 @@ class Folder:
 
     def nbytes(self, cls: int) -> int:
         """Return the size of the class's value in bytes."""
-        return int(type_nbytes(self.egraph.fact(cls).type))  # type: ignore[call-overload]  # static
+        nbytes = type_nbytes(self.egraph.fact(cls).type)
+        assert isinstance(nbytes, int), "only static types are folded"
+        return nbytes
 
     def is_leaf(self, cls: int) -> bool:
         """Tell whether the class's value already stands in the file as a weight or a literal."""

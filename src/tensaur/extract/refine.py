@@ -9,30 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
+from tensaur.cost.model import Pricer
 from tensaur.extract.problem import Problem, Solution
 from tensaur.extract.space import Option, Space, used_queries
-from tensaur.ir.graph import Graph
 
 # An estimate is scaled to this share of what measured operators of its kind suggest, so that a form is
 # tried before it is given up, yet not every form is.
 OPTIMISM = 0.75
-
-
-class Pricer(Protocol):
-    """Prices small graphs, in non-negative units; `measure` may take long, the others may not."""
-
-    def estimate(self, graph: Graph) -> int:
-        """Return a price at once, from a model."""
-
-    def known(self, graph: Graph) -> int | None:
-        """Return a price that needs no further measuring, None if there is none yet."""
-
-    def measure(self, graph: Graph) -> int:
-        """Return the measured price, measuring it now."""
 
 
 Solve = Callable[[Problem, bool], Solution]
@@ -59,12 +45,14 @@ class Refinement:
     deadline: float
     prices: np.ndarray = field(init=False)
     exact: np.ndarray = field(init=False)
+    refused: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         queries = self.space.queries
         self._estimates = np.array([self.pricer.estimate(query) for query in queries], dtype=float)
         self.prices = self._estimates.copy()
         self.exact = np.zeros(len(queries), dtype=bool)
+        self.refused = np.array([self.pricer.refuses(query) for query in queries], dtype=bool)
         for number, query in enumerate(queries):
             price = self.pricer.known(query)
             if price is not None:
@@ -78,7 +66,7 @@ class Refinement:
         final = False
         while True:
             problem = self.space.problem(
-                self.prices, budget, loaded_only=loaded_only, bias=bias
+                self.prices, self.refused, budget, loaded_only=loaded_only, bias=bias
             )
             solution = solve(problem, final)
             picked = self.space.picked(problem, solution)
@@ -97,6 +85,7 @@ class Refinement:
                 break
             self.prices[number] = self.pricer.measure(self.space.queries[number])
             self.exact[number] = True
+            self.refused[number] = self.pricer.refuses(self.space.queries[number])
         self._rescale()
         return int(self.exact.sum()) > before
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensaur.egraph.egraph import EGraph, Rows
 from tensaur.egraph.unions import LOADED
-from tensaur.errors import ExtractionError
+from tensaur.errors import ExtractionError, TypeMismatch
 from tensaur.extract.fold import Folder
 from tensaur.extract.problem import Problem, Solution
 from tensaur.ir.graph import ConstantData, Graph, GraphBuilder, Output
@@ -31,6 +32,9 @@ from tensaur.ir.operator import (
     type_nbytes,
 )
 from tensaur.ir.types import ABSENT, Fact, TensorType
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 FREE = (Input, Weight, Literal, Absent, Project, Root)
 
@@ -81,7 +85,7 @@ class Space:
     fuses: Callable[[tuple[Operator, ...], Operator], bool]
     options: list[Option] = field(default_factory=list)
     signatures: list[_Signature] = field(default_factory=list)
-    _known: dict[_Signature, int] = field(default_factory=dict)
+    _known: dict[_Signature, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rows = self.egraph.rows()
@@ -112,37 +116,40 @@ class Space:
         return [_query_graph(signature) for signature in self.signatures]
 
     def problem(
-        self, prices: np.ndarray, budget: int | None, *, loaded_only: bool = False, bias: float = 0.0
+        self,
+        prices: FloatArray,
+        refused: BoolArray,
+        budget: int | None,
+        *,
+        loaded_only: bool = False,
+        bias: float = 0.0,
     ) -> Problem:
         """Return the extraction problem under the given price per query.
 
-        `budget` bounds the bytes of constants in the file. `bias` makes every option that the original
-        graph does not have dearer by that fraction, so that equal forms stay as they were.
+        New options whose query is refused are left out. `budget` bounds the bytes of constants in the
+        file. `bias` makes every option that the original graph does not have dearer by that fraction,
+        so that equal forms stay as they were.
         """
-        chosen = [
-            option for option in self.options if option.loaded or not (loaded_only and option.rows)
-        ]
-        count = len(self.egraph.fact_of)
-        lengths = np.array([len(option.children) for option in chosen], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        query = np.array([option.query for option in chosen], dtype=np.int64)
-        extra = np.array([0.0 if option.loaded else bias for option in chosen])
-        paid = np.where(query >= 0, np.asarray(prices, dtype=np.float64)[query], 0.0)
+        query = np.array([option.query for option in self.options], dtype=np.int64)
+        loaded = np.array([option.loaded for option in self.options], dtype=bool)
+        folded = np.array([not option.rows for option in self.options], dtype=bool)
+        usable = loaded | (folded if loaded_only else ~((query >= 0) & refused[query]))
+        tag = np.flatnonzero(usable)
+        paid = np.where(query >= 0, prices[query], 0.0) * np.where(loaded, 1.0, 1.0 + bias)
         # One unit for every node that is written, so that of two free forms the shorter one wins.
-        cost = np.ceil(paid * (1.0 + extra)).astype(np.int64) + (query >= 0)
+        cost = np.ceil(paid).astype(np.int64) + (query >= 0)
+        children = [self.options[at].children for at in tag.tolist()]
+        lengths = np.array([len(item) for item in children], dtype=np.int64)
         return Problem(
-            node_class=np.array([option.cls for option in chosen], dtype=np.int64),
-            child_start=starts,
-            child=np.array([c for option in chosen for c in option.children], dtype=np.int64),
-            cost=cost,
-            size=np.array([option.nbytes for option in chosen], dtype=np.int64),
+            node_class=np.array([option.cls for option in self.options], dtype=np.int64)[tag],
+            child_start=np.concatenate([[0], np.cumsum(lengths)]),
+            child=np.array([cls for item in children for cls in item], dtype=np.int64),
+            cost=cost[tag],
+            size=np.array([option.nbytes for option in self.options], dtype=np.int64)[tag],
             root=self.root,
-            class_count=count,
+            class_count=len(self.egraph.fact_of),
             size_budget=budget,
-            tag=np.array(
-                [i for i, o in enumerate(self.options) if o.loaded or not (loaded_only and o.rows)],
-                dtype=np.int64,
-            ),
+            tag=tag,
         )
 
     def picked(self, problem: Problem, solution: Solution) -> dict[int, Option]:
@@ -165,7 +172,9 @@ class Space:
         nbytes = _stored_nbytes(op)
         if isinstance(op, FREE):
             return Option(cls, (row,), children, -1, nbytes, loaded)
-        return Option(cls, (row,), children, self._query((row,)), nbytes, loaded)
+        query = self._query((row,))
+        assert query is not None, "single operators are always priced"
+        return Option(cls, (row,), children, query, nbytes, loaded)
 
     def _must_fold(self, option: Option) -> bool:
         # A new expression over constants would be computed at every load, in memory that no budget
@@ -201,9 +210,12 @@ class Space:
                 if outer.cls in inner.children or child in rest or child in inner.children:
                     continue
                 rows = (*inner.rows, *outer.rows)
+                query = self._query(rows)
+                if query is None:
+                    continue
                 children = tuple(dict.fromkeys((*inner.children, *rest)))
                 loaded = inner.loaded and outer.loaded
-                yield Option(outer.cls, rows, children, self._query(rows), 0, loaded)
+                yield Option(outer.cls, rows, children, query, 0, loaded)
                 started += 1
                 if started == GROUPS_PER_ROW:
                     return
@@ -213,7 +225,8 @@ class Space:
             return False
         return self.fuses(tuple(self.operator(row) for row in inner.rows), outer)
 
-    def _query(self, rows: tuple[int, ...]) -> int:
+    def _query(self, rows: tuple[int, ...]) -> int | None:
+        """Return the number of the query for these rows; None for a group that cannot be priced."""
         positions: dict[int, int] = {}
         inner: dict[int, int] = {}
         facts: list[Fact] = []
@@ -232,11 +245,18 @@ class Space:
             inner[int(self.rows.cls[row])] = number
         ops = tuple(self.operator(row) for row in rows)
         signature = _Signature(ops, tuple(wiring), tuple(facts))
-        found = self._known.get(signature)
-        if found is None:
-            found = self._known[signature] = len(self.signatures)
-            self.signatures.append(signature)
-        return found
+        if signature not in self._known:
+            self._known[signature] = self._number(signature)
+        return self._known[signature]
+
+    def _number(self, signature: _Signature) -> int | None:
+        if len(signature.ops) > 1:
+            try:
+                _ = _query_graph(signature).facts
+            except TypeMismatch:  # the e-graph knows more of the inner value than inference does
+                return None
+        self.signatures.append(signature)
+        return len(self.signatures) - 1
 
 
 def _child_tuples(rows: Rows) -> list[tuple[int, ...]]:
@@ -268,7 +288,7 @@ def _query_graph(signature: _Signature) -> Graph:
 def _leaf(fact: Fact, number: int) -> Operator:
     if fact.type == ABSENT:
         return Absent()
-    if fact.constant and fact.value is not None and fact.value.raw is not None:
+    if fact.value is not None:
         return Literal(fact.value)
     if fact.constant and isinstance(fact.type, TensorType):
         return Weight(f"x{number}", fact.type)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tensaur.errors import RuntimeFailure
+from tensaur.errors import RuntimeFailure, RuntimeRefusal
 from tensaur.ir.types import DType
 
 # A ModelProto, a serialised model, a path, or either of the first two as `InFolder`.
@@ -194,7 +194,7 @@ def open_session(model: Model, settings: Settings | None = None) -> Session:
             disabled_optimizers=list(settings.disabled_optimizers),
         )
     except Exception as error:
-        raise _failure("the runtime refuses the model", error) from error
+        raise RuntimeRefusal(f"the runtime refuses the model: {one_line(error)}") from error
     return Session(model, settings, session, keep)
 
 
