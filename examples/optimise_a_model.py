@@ -21,4 +21,4 @@ def main(path: str | None = None, seconds: float = 30.0) -> tensaur.Result:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2]).save("optimised.onnx")
+    main(sys.argv[1] if len(sys.argv) > 1 else None).save("optimised.onnx")

@@ -153,6 +153,7 @@ def test_unwritable_files_are_refused_before_the_work(run, engine, tmp_path, fla
         (RuntimeFailure("the runtime refuses\nthe model"), 1),
         (UsageError("inputs: 'x' is missing"), 2),
         (KeyboardInterrupt(), 130),
+        (ZeroDivisionError("a bug of ours"), 1),
     ],
 )
 def test_errors_become_one_line_and_nothing_is_written(run, engine, tmp_path, error, code):
@@ -162,6 +163,14 @@ def test_errors_become_one_line_and_nothing_is_written(run, engine, tmp_path, er
     assert done.code == code
     assert str(error).split("\n")[0] in done.error
     assert list(tmp_path.iterdir()) == [model]
+
+
+def test_a_bug_shows_its_traceback_when_asked(run, engine, tmp_path, monkeypatch):
+    engine.raises = ZeroDivisionError("a bug of ours")
+    assert "internal error at conftest.py:" in run("optimize", small_file(tmp_path)).error
+    monkeypatch.setenv("TENSAUR_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        run("optimize", small_file(tmp_path))
 
 
 RULES = """

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -67,9 +70,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone; the interpreter would complain once more at exit
         return DONE
+    except Exception as error:
+        if os.environ.get("TENSAUR_DEBUG"):
+            raise
+        return _fail(_fault(error), REFUSED)
     if result == INTERRUPTED:
         return _fail("interrupted before there was a result, nothing was written", INTERRUPTED)
     return int(result or DONE)
+
+
+def _fault(error: Exception) -> str:
+    """Describe a bug of ours in a line: a traceback is for those who can read it."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    what = f"{type(error).__name__}: {error}"
+    return f"internal error at {where}: {what} (TENSAUR_DEBUG=1 shows the traceback)"
 
 
 def _usage(error: typer.TyperException) -> int:
