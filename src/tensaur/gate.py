@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tensaur.errors import RuntimeFailure
 from tensaur.onnx_io import Source
 from tensaur.options import Options
@@ -130,15 +132,28 @@ class Gate:
         return list(distinct.values())
 
     def _feeds(self, session: Session) -> list[Feeds]:
-        if self.options.inputs is not None:
-            return [check_feeds(self.options.inputs, session.inputs, "inputs")]
-        feeds = random_feeds(session, self.options.sizes, seed=self.options.seed)
+        given = self.options.inputs
+        if given is not None:
+            feeds: list[Feeds] = [check_feeds(given, session.inputs, "inputs")]
+            return feeds + self._alike(session, feeds[0])
         plan = plan_inputs(session, self.options.sizes, self.options.seed)
+        found = random_feeds(session, self.options.sizes, seed=self.options.seed)
         larger = {name: 2 * size for name, size in plan.sizes.items()}
         free = {name: size for name, size in larger.items() if name not in self.options.sizes}
-        if free:
-            feeds += self._other_size(session, {**plan.sizes, **free})
-        return feeds
+        return found + self._other_size(session, {**plan.sizes, **free}) if free else found
+
+    def _alike(self, session: Session, given: Feeds) -> list[Feeds]:
+        """Return random inputs of the sizes of the given ones, if the original accepts any."""
+        dims = {
+            dim: np.shape(given[port.name])[axis]
+            for port in session.inputs
+            for axis, dim in enumerate(port.dims)
+            if isinstance(dim, str) and port.name in given
+        }
+        try:
+            return random_feeds(session, dims, count=2, seed=self.options.seed)
+        except RuntimeFailure:
+            return []
 
     def _other_size(self, session: Session, sizes: Mapping[str, int]) -> list[Feeds]:
         # Dimensions that only work at some sizes are common; then one size has to do.
