@@ -457,7 +457,7 @@ def test_stop_reasons_read_well():
 
 def test_held_memory_shrinks_what_others_may_have():
     budget = Budget(Limits(match_bytes=1 << 20))
-    budget.begin(0)
+    budget.begin(0, 0)
     first = budget.room(2)
     budget.hold(10_000, 8)
     assert budget.room(2) < first

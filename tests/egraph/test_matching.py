@@ -201,7 +201,7 @@ def test_what_does_not_fit_in_memory_is_found_in_other_turns():
     budget = Budget(Limits(match_bytes=1))
     seen = set()
     for turn in range(20):
-        budget.begin(turn)
+        budget.begin(turn, 0)
         part = real_matches(egraph, rule, budget)
         assert budget.truncated
         assert 0 < len(part) <= 2 * 1024

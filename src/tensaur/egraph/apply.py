@@ -56,6 +56,7 @@ class Inserter:
             chunk = candidates.take(slice_of(done, min(_MOST, max(_LEAST, left)), len(candidates)))
             fitting, added, bad = self._insert_chunk(chunk, iteration, left)
             done, nodes, ill_typed = done + fitting, nodes + added, ill_typed + bad
+            self._budget.reserve(added)
             if fitting < len(chunk):
                 break
         return Inserted(done, nodes, ill_typed)

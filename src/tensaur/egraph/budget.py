@@ -11,6 +11,14 @@ from dataclasses import dataclass
 from enum import Enum
 from types import FrameType
 
+# Rough speeds, on the safe side; they only decide how close to the time limit a run may go.
+SECONDS_PER_NODE = 2e-6
+MATCHES_PER_SECOND = 500_000
+# The part of the time left that an iteration may spend on matching.
+MATCHING_SHARE = 0.4
+# The part of the time limit that an iteration is not begun for.
+LEAST_SHARE = 0.02
+
 
 class StopReason(Enum):
     """Why an exploration ended; the value is a readable text."""
@@ -59,17 +67,37 @@ class Budget:
         self._deadline = clock() + limits.seconds
         self._interrupted = False
         self._held = 0
+        self._reserved = 0.0
+        self._matching_until = self._deadline
+
+    def enough_matching(self) -> bool:
+        """Tell whether an iteration should find no more, so that time is left to apply what it found."""
+        if self.clock() < self._matching_until:
+            return False
+        self.truncated = True
+        return True
 
     def check(self) -> None:
         """Raise `Stopped` if the time is over or an interrupt has come."""
         if self._interrupted:
             raise Stopped(StopReason.INTERRUPTED)
-        if self.clock() >= self._deadline:
+        if self._remaining() <= 0:
             raise Stopped(StopReason.TIME_LIMIT)
 
-    def begin(self, turn: int) -> None:
-        """Start an iteration: nothing is held, nothing cut off."""
+    def is_nearly_over(self) -> bool:
+        """Tell whether too little time is left for one more iteration to be worth while."""
+        return self._remaining() < LEAST_SHARE * self.limits.seconds
+
+    def begin(self, turn: int, nodes: int) -> None:
+        """Start an iteration on so many nodes: nothing is held, nothing cut off."""
         self.turn, self._held, self.truncated = turn, 0, False
+        self._reserved = 0.0
+        self.reserve(nodes)
+        self._matching_until = self.clock() + MATCHING_SHARE * max(0.0, self._remaining())
+
+    def reserve(self, nodes: int) -> None:
+        """Keep time for what an iteration ends with whatever happens: rebuilding and filtering."""
+        self._reserved += nodes * SECONDS_PER_NODE
 
     def hold(self, rows: int, columns: int) -> None:
         """Count a relation that stays in memory until the end of the iteration."""
@@ -78,9 +106,15 @@ class Budget:
     def room(self, columns: int) -> int:
         """Return how many rows of so many columns one more relation may have.
 
-        No relation gets more than a quarter of what is left, so that the first rules cannot take all.
+        No relation gets more than a quarter of the memory left, so that the first rules cannot take
+        all, nor more than can be gone through in the time left for matching.
         """
-        return max(1024, (self.limits.match_bytes - self._held) // 4 // (8 * max(1, columns)))
+        fitting = (self.limits.match_bytes - self._held) // 4 // (8 * max(1, columns))
+        seconds = self._matching_until - self.clock()
+        return max(1024, min(fitting, int(seconds * MATCHES_PER_SECOND)))
+
+    def _remaining(self) -> float:
+        return self._deadline - self._reserved - self.clock()
 
     def window(self, total: int, columns: int) -> tuple[int, int]:
         """Return which of `total` rows may be made; where they do not all fit, others in every turn."""

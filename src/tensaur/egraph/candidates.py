@@ -91,7 +91,8 @@ class Selector:
 
     def applied(self, rule: int, keys: IntArray) -> None:
         """Remember applied matches."""
-        self._applied[rule] = np.union1d(self._applied[rule], keys)
+        both = np.concatenate([self._applied[rule], np.sort(keys)])
+        self._applied[rule] = np.sort(both, kind="stable")  # merges two sorted runs
 
     def _judge(self, matches: Matches, facts: IntArray) -> tuple[list[Verdict], IntArray]:
         names = tuple(matches.columns)

@@ -103,7 +103,7 @@ class Layer:
 
 
 class Descendants:
-    """Answers whether one class depends on another, in the e-graph as it was at creation.
+    """Answers whether one class depends on another, in the e-graph as it was when first asked.
 
     Classes are sorted into levels (a class is above all its descendants), which decides most questions;
     for the others, bitsets of descendants are made, only of classes that are asked for and in blocks
@@ -111,13 +111,11 @@ class Descendants:
     """
 
     def __init__(self, egraph: EGraph, check: Callable[[], None]) -> None:
+        self._egraph = egraph
         self._check = check
-        self._size = egraph.nodes.end
+        self._size = 0
         self._truths = np.empty(0, np.int64)
-        parent, child = _edges(egraph)
-        classes = np.flatnonzero(egraph.unions.compress() == np.arange(self._size))
-        self._layers, self._level = _levels(classes, parent, child, self._size)
-        self._edge_count = len(parent)
+        self._layers: list[Layer] | None = None
 
     def prepare(self, uses: Iterable[Uses]) -> None:
         """Work out what `depends` will be asked about these uses, all at once."""
@@ -127,24 +125,22 @@ class Descendants:
         """Work out for pairs of canonical classes whether the one above depends on the one below."""
         if not pairs:
             return
-        above = np.concatenate([pair.above for pair in pairs])
-        below = np.concatenate([pair.below for pair in pairs])
-        # In a cyclic e-graph, what is on or above a cycle has no level and is not answered for.
-        wanted = (self._level[above] > self._level[below]) & (self._level[below] >= 0)
-        key = np.unique(above[wanted] * self._size + below[wanted])
+        if self._layers is None:
+            self._layers = self._sort()
+        key = np.unique(np.concatenate([self._open(pair) for pair in pairs]))
         above, below = key // self._size, key % self._size
         targets, column = np.unique(below, return_inverse=True)
         if not len(targets) or self._edge_count * (len(targets) / 8) > TOTAL_BYTES:
             return
         truths = np.zeros(len(key), np.bool_)
-        widest = max((len(layer.children) for layer in self._layers), default=1)
+        widest = max(len(layer.children) for layer in self._layers)
         words = max(1, BLOCK_BYTES // (8 * max(self._size, widest)))
         for begin in range(0, len(targets), 64 * words):
             block = targets[begin : begin + 64 * words]
             bits = self._block(block)
             at = np.flatnonzero((column >= begin) & (column < begin + len(block)))
             truths[at] = _bit(bits, above[at], column[at] - begin)
-        self._truths = np.union1d(self._truths, key[truths])
+        self._truths = np.sort(np.concatenate([self._truths, key[truths]]), kind="stable")
 
     def depends(self, above: IntArray, below: IntArray) -> BoolArray:
         """Tell for prepared pairs whether the first is the second or depends on it."""
@@ -155,11 +151,28 @@ class Descendants:
             result |= self._truths[at] == key
         return result
 
+    def _open(self, pair: Questions) -> IntArray:
+        """Return the distinct questions, packed, that levels do not answer."""
+        self._check()
+        # In a cyclic e-graph, what is on or above a cycle has no level and is not answered for.
+        low = self._level[pair.below]
+        open_ = np.flatnonzero((self._level[pair.above] > low) & (low >= 0))
+        return np.unique(pair.above[open_] * self._size + pair.below[open_])
+
+    def _sort(self) -> list[Layer]:
+        self._size = self._egraph.nodes.end
+        classes = np.flatnonzero(self._egraph.unions.compress() == np.arange(self._size))
+        parent, child = _edges(self._egraph)
+        self._edge_count = len(parent)
+        layers, self._level = _levels(classes, parent, child, self._size)
+        return layers
+
     def _block(self, targets: IntArray) -> npt.NDArray[np.uint64]:
         bits = np.zeros((self._size, (len(targets) + 63) // 64), np.uint64)
         number = np.arange(len(targets), dtype=np.uint64)
         bits[targets, number // np.uint64(64)] |= np.uint64(1) << (number % np.uint64(64))
         least = int(self._level[targets].min())
+        assert self._layers is not None
         for layer in self._layers[least + 1 :]:
             self._check()
             gathered = np.bitwise_or.reduceat(bits[layer.children], layer.starts, axis=0)
@@ -205,7 +218,7 @@ def _levels(
     classes: IntArray, parent: IntArray, child: IntArray, size: int
 ) -> tuple[list[Layer], IntArray]:
     """Sort classes into levels; those on or above a cycle get none and are never descended to."""
-    level = np.full(size, -1)
+    level, stamp = np.full(size, -1), np.empty(size, np.int64)
     waiting = np.bincount(parent, minlength=size)
     first = np.searchsorted(parent, np.arange(size + 1))
     upward = np.argsort(child, kind="stable")
@@ -217,7 +230,9 @@ def _levels(
         counts = first[ready + 1] - first[ready]
         layers.append(Layer(ready, np.cumsum(counts) - counts, child[expand(first[ready], counts)]))
         reached = above[expand(first_above[ready], first_above[ready + 1] - first_above[ready])]
-        done, times = np.unique(reached, return_counts=True)
-        waiting[done] -= times
-        ready = done[waiting[done] == 0]
+        np.subtract.at(waiting, reached, 1)
+        free = reached[waiting[reached] == 0]
+        number = np.arange(len(free))
+        stamp[free] = number
+        ready = free[stamp[free] == number]
     return layers, level

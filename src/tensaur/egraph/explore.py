@@ -3,7 +3,8 @@
 TenSat, section 4 (algorithm 1), with multi-pattern rules only in the first iterations because their
 matches grow doubly exponentially; in egg's manner, all matches of an iteration are found before any is
 applied. When they do not all fit, every rule gets a fair share of the nodes: rules that need little
-come first, and half of what is left is kept for the next iteration.
+come first, and half of what is left is kept for the next iteration. What a rule could not apply waits
+for that iteration, in which the rule is not matched again (as in egg's backoff scheduling).
 """
 
 from __future__ import annotations
@@ -16,19 +17,17 @@ import numpy as np
 
 from tensaur.egraph.apply import Inserter
 from tensaur.egraph.budget import Budget, Limits, Stopped, StopReason
-from tensaur.egraph.candidates import Candidates, Selector
+from tensaur.egraph.candidates import Candidates
 from tensaur.egraph.cycles import CycleFilter, Descendants, Uses, ban_cycles, closes_cycle
 from tensaur.egraph.egraph import EGraph
-from tensaur.egraph.groups import Grouper
-from tensaur.egraph.match import Matcher
-from tensaur.egraph.pattern import Source, sequence_operators, sources
+from tensaur.egraph.finder import Finder
 from tensaur.egraph.record import Exploration, Iteration, RuleTally, Seconds
 from tensaur.ir.rule import Rule
 
 __all__ = ["CycleFilter", "Exploration", "Explorer", "Iteration", "Limits", "StopReason"]
 
-# With fewer nodes left, an iteration may use them all.
-_REST = 256
+# With fewer nodes left, or this part of the limit, an iteration may use them all.
+_REST, _REST_PART = 256, 20
 
 
 class Explorer:
@@ -54,16 +53,13 @@ class Explorer:
         self._on_iteration = on_iteration
         self._budget = Budget(limits, clock)
         self._clock = clock
-        self._matcher = Matcher(egraph, self._budget)
-        self._selector = Selector(egraph, self._rules, self._budget)
+        self._finder = Finder(egraph, self._rules, self._budget)
         names = tuple(rule.name for rule in self._rules)
         self._inserter = Inserter(egraph, self._budget, names)
-        self._sources: dict[tuple[int, tuple[int, ...]], tuple[Source, ...]] = {}
         self._seconds: dict[str, float] = {}
         self._tallies: list[RuleTally] = []
-        self._left_over = False
-        self._descendants = Descendants(egraph, self._budget.check)
-        self._groups = frozenset(rule.name for rule in self._rules if rule.group is not None)
+        self._left_over: list[Candidates] = []
+        self._busy: frozenset[int] = frozenset()
 
     def run(self) -> Exploration:
         """Explore; a limit, saturation or Ctrl-C ends it and is returned, never raised."""
@@ -86,16 +82,18 @@ class Explorer:
     def _iterate(self, number: int) -> StopReason | None:
         self._seconds = dict.fromkeys(("match", "apply", "rebuild", "filter"), 0.0)
         self._tallies = [RuleTally(rule.name) for rule in self._rules]
-        self._left_over = False
-        self._budget.begin(number)
+        self._budget.begin(number, self._egraph.node_count)
+        descendants = Descendants(self._egraph, self._budget.check)
         stop: StopReason | None = None
         try:
             with self._timed("match"):
-                candidates = list(self._find(number))
+                candidates = self._find(number, descendants)
             with self._timed("filter"):
-                candidates = self._without_cycles(candidates)
+                candidates = self._without_cycles(candidates, descendants)
             with self._timed("apply"):
                 self._apply(candidates, number)
+            left_over = frozenset(item.rule for item in self._left_over)
+            self._finder.settle(self._tallies, left_over)
         except Stopped as stopped:
             stop = stopped.reason
         except KeyboardInterrupt:
@@ -111,47 +109,45 @@ class Explorer:
     def _judge(self, before: tuple[int, ...]) -> StopReason | None:
         """Return why to stop after an iteration that was not cut short, None to go on."""
         changed = self._state() != before
-        if self._left_over and (not changed or self._egraph.node_count >= self._limits.nodes):
-            return StopReason.NODE_LIMIT
-        if changed or self._budget.truncated:
-            return None
-        return StopReason.SATURATED
+        if self._budget.is_nearly_over():
+            return StopReason.SATURATED if self._is_saturated(changed) else StopReason.TIME_LIMIT
+        if self._left_over:
+            room = self._limits.nodes - self._egraph.node_count
+            least = min(len(item.structure.nodes) for item in self._left_over)
+            return StopReason.NODE_LIMIT if room < least or not changed else None
+        return StopReason.SATURATED if self._is_saturated(changed) else None
+
+    def _is_saturated(self, changed: bool) -> bool:
+        return not (changed or self._budget.truncated or self._busy or self._left_over)
 
     def _state(self) -> tuple[int, ...]:
         egraph = self._egraph
         return egraph.nodes.end, egraph.unions.first.size, egraph.banned_count
 
-    def _find(self, number: int) -> Iterator[Candidates]:
-        self._matcher.refresh()
-        facts = self._egraph.fact_of
-        self._descendants = Descendants(self._egraph, self._budget.check)
-        grouper = Grouper(self._egraph, facts, self._descendants, self._groups)
-        for index, rule in enumerate(self._rules):
-            several = rule.is_multi or rule.group is not None
-            if several and number >= self._limits.multi:
-                continue
-            for source in self._sources_of(index):
-                matches = self._matcher.find(source)
-                groups = (matches,) if source.group is None else grouper.groups(matches)
-                for each in groups:
-                    yield from self._selector.select(each, facts, self._tallies[index])
+    def _find(self, number: int, descendants: Descendants) -> list[Candidates]:
+        """Return what earlier iterations left over, and what the other rules find."""
+        banned = self._egraph.nodes.banned.view
+        candidates: list[Candidates] = []
+        for item in self._left_over:
+            item = item.take(~np.logical_or.reduce([banned[rows] for rows in item.matches.rows]))
+            if len(item) and self._finder.is_due(item.rule, number):
+                candidates.append(item)
+                self._tallies[item.rule].matches += len(item)
+        self._left_over = []
+        self._busy = frozenset(item.rule for item in candidates)
+        found = self._finder.find(number, descendants, self._tallies, self._busy)
+        return [*candidates, *found]
 
-    def _sources_of(self, index: int) -> tuple[Source, ...]:
-        rule = self._rules[index]
-        lengths = tuple(self._matcher.lengths(sequence_operators(rule)))
-        key = (index, lengths)
-        if key not in self._sources:
-            self._sources[key] = tuple(sources(index, rule, lengths))
-        return self._sources[key]
-
-    def _without_cycles(self, candidates: list[Candidates]) -> list[Candidates]:
+    def _without_cycles(
+        self, candidates: list[Candidates], descendants: Descendants
+    ) -> list[Candidates]:
         if self._filter is not CycleFilter.EFFICIENT or not candidates:
             return candidates
-        descendants = self._descendants
         uses = [_uses(item, self._egraph) for item in candidates]
         descendants.prepare(uses)
         kept = []
         for item, use in zip(candidates, uses, strict=True):
+            self._budget.check()
             skip = closes_cycle(descendants, use)
             self._tallies[item.rule].skipped += int(skip.sum())
             kept.append(item.take(~skip) if skip.any() else item)
@@ -163,14 +159,15 @@ class Explorer:
         room = self._limits.nodes - self._egraph.node_count
         demand = sum(item.demand for item in candidates)
         if demand > room and number + 1 < self._limits.iterations:
-            room = room if room <= _REST else room // 2
+            rest = max(_REST, self._limits.nodes // _REST_PART)
+            room = room if room <= rest else room // 2
         if demand > room:
             candidates = sorted((i.oldest_first() for i in candidates), key=lambda i: i.demand)
         for _ in range(2):
             candidates, room = self._apply_once(candidates, number, room)
             if not candidates or room <= 0:
                 break
-        self._left_over = bool(candidates)
+        self._left_over = candidates
 
     def _apply_once(
         self, candidates: list[Candidates], number: int, room: int
@@ -202,7 +199,7 @@ class Explorer:
         tally.applied += inserted.done - inserted.ill_typed
         if inserted.ill_typed:
             tally.rejected["ill-typed"] += inserted.ill_typed
-        self._selector.applied(item.rule, item.keys[: inserted.done])
+        self._finder.applied(item.take(np.arange(inserted.done)))
         if self._filter is CycleFilter.VANILLA:
             self._inserter.finish()
             ban_cycles(self._egraph)

@@ -161,11 +161,11 @@ class Matcher:
 
     def _build(self, term: Apply) -> Columns:
         table = self._base(term)
+        if not len(table["@root"]):
+            return self._empty(term)
         for position, item in enumerate(term.inputs):
             if isinstance(item, Apply):
-                known = self._canonical.get(item)
-                if known is None:
-                    known = self._canonical[item] = canonical(item)
+                known = self._canonical_of(item)
                 below = self._table(known.term)
                 right = {known.names.get(name, name): column for name, column in below.items()}
                 child = f"@child{position}"
@@ -174,6 +174,16 @@ class Matcher:
                 shared = [(name, name) for name in right if name in table]
                 table = self._join(table, right, [(child, "@below"), *shared], drop=child)
         return table
+
+    def _empty(self, term: Apply) -> Columns:
+        names = (*self._canonical_of(term).names, "@root", "@row")
+        return {name: np.empty(0, np.int64) for name in names}
+
+    def _canonical_of(self, term: Apply) -> Canonical:
+        known = self._canonical.get(term)
+        if known is None:
+            known = self._canonical[term] = canonical(term)
+        return known
 
     def _base(self, term: Apply) -> Columns:
         view = self.view

@@ -59,6 +59,12 @@ def sequence_operators(rule: Rule) -> tuple[type[Operator], ...]:
     return tuple(term.op for term in found if _has_sequence(term) and isinstance(term.op, type))
 
 
+def operator_choices(rule: Rule) -> tuple[tuple[type[Operator], ...], ...]:
+    """Return for every operator node that the rule finds the classes that it can be."""
+    nodes = [term for find in rule.finds for term in _applies(find)]
+    return tuple(node.op.choices if isinstance(node.op, OpVar) else (node.op,) for node in nodes)
+
+
 def sources(index: int, rule: Rule, lengths: Iterable[int]) -> Iterator[Source]:
     """Yield what a rule finds: once, or for every one of `lengths` if it has a sequence."""
     sequence = rule.sequence
