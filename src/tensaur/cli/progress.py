@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 Say = Callable[[str], None]
 
@@ -16,12 +17,14 @@ Say = Callable[[str], None]
 def progress(quiet: bool) -> Iterator[Say]:
     """Give a function that shows one message; it writes to standard error, or nothing if `quiet`."""
     console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
-    started = time.perf_counter()
     if not console.is_terminal:
+        started = time.perf_counter()
         yield lambda message: console.print(_line(message, started), markup=False)
         return
-    with console.status("starting") as status:
-        yield lambda message: status.update(escape(_line(message, started)))
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as live:
+        task = live.add_task("starting", total=None)
+        yield lambda message: live.update(task, description=escape(message))
 
 
 def _line(message: str, started: float) -> str:
