@@ -17,10 +17,11 @@ from tensaur.runtime.session import Feeds, Model, Session, Settings, open_sessio
 
 
 def observed_sizes(graph: Graph, original: Model, session: Session, feeds: Feeds) -> dict[str, int]:
-    """Return the size of every symbol that some value of the graph has as a whole dimension.
+    """Return a size for every symbol in the types of the graph's values.
 
     `original` is the model that the graph was read from, `session` the same opened. The inputs' symbols
-    come from the feeds, the rest from one run with the values in question as additional outputs.
+    come from the feeds, those that are a whole dimension of some value from one run with these values
+    as additional outputs. What remains are parts of broadcasts, where 1 leaves the size to the others.
     """
     sizes: dict[str, int] = {}
     for node in graph.nodes:
@@ -33,7 +34,8 @@ def observed_sizes(graph: Graph, original: Model, session: Session, feeds: Feeds
     }
     for name, value in _values(original, session, wanted, feeds).items():
         _bind(sizes, wanted[name], value)
-    return sizes
+    rest = {name for fact in graph.facts for name in _all_symbols(fact.type)} - sizes.keys()
+    return {**dict.fromkeys(rest, 1), **sizes}
 
 
 def _values(
@@ -72,6 +74,12 @@ def _lone_symbols(kind: Type) -> set[str]:
     if not isinstance(kind, TensorType) or kind.shape is None:
         return set()
     return {name for dim in kind.shape if (name := _lone(dim)) is not None}
+
+
+def _all_symbols(kind: Type) -> frozenset[str]:
+    if not isinstance(kind, TensorType) or kind.shape is None:
+        return frozenset()
+    return frozenset().union(*(symbols(dim) for dim in kind.shape))
 
 
 def _lone(dim: object) -> str | None:

@@ -145,13 +145,19 @@ class Session:
                 binding.bind_ortvalue_input(name, value)
             for port in self.outputs:
                 binding.bind_output(port.name)
-            session.run_with_iobinding(binding)
-        except Exception:  # strings and sequences cannot be bound
+            # Twice: the second run writes into what the first one allocated, which outputs whose
+            # declared type is wrong, or whose size differs from run to run, do not survive.
+            for _ in range(2):
+                session.run_with_iobinding(binding)
+        except Exception:  # neither do strings and sequences, which cannot be bound
             return self._plain_runner(feeds)
         raw, bound = session._sess, binding._iobinding  # the wrapper costs a tenth of a short run
 
         def run() -> None:
-            raw.run_with_iobinding(bound, None)
+            try:
+                raw.run_with_iobinding(bound, None)
+            except Exception as error:
+                raise _failure("running the model failed", error) from error
 
         return run
 
@@ -163,7 +169,7 @@ class Session:
         self.run(feeds)
 
         def run() -> None:
-            self._session.run(None, feeds)
+            self.run(feeds)
 
         return run
 
