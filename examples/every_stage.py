@@ -54,9 +54,9 @@ def main(cost: str = "flops") -> ModelProto:
     with run.phase("choosing"):
         before, candidates = pipeline.choose(egraph, root, source, {}, run)
         best = candidates[0]
-        print("cost of the original:", before.solution.cost, cost)
-        print("cost of the cheapest:", best.refined.solution.cost, cost)
-        print("nothing is below:", best.refined.solution.lower_bound, cost)
+        print("cost of the original:", before.cost, cost)
+        print("cost of the cheapest:", best.refined.cost, cost)
+        print("nothing is below:", best.refined.bound, cost)
         print("rules it rests on:", ", ".join(rewrite.rule for rewrite in best.rewrites))
 
     with run.phase("writing"):

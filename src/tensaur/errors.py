@@ -37,6 +37,10 @@ class ExtractionError(TensaurError):
     """No graph can be extracted, or the costs handed to extraction are not usable."""
 
 
+class FoldingFailure(ExtractionError):
+    """A constant that should be computed before run time cannot be."""
+
+
 class RuntimeFailure(TensaurError):
     """The runtime refused a model or failed while running it."""
 

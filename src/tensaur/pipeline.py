@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tensaur import onnx_io
@@ -14,11 +15,11 @@ from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import graph_sizes
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Exploration, Explorer, Limits
-from tensaur.errors import ExtractionError
+from tensaur.errors import ExtractionError, FoldingFailure, RuntimeFailure
 from tensaur.extract.lower import lower
 from tensaur.extract.problem import Problem, Solution
 from tensaur.extract.provenance import rules_used
-from tensaur.extract.refine import Refined, Refinement
+from tensaur.extract.refine import Refined, Refinement, Solve
 from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
 from tensaur.gate import Gate, Judgement
@@ -77,6 +78,18 @@ class Candidate:
     rewrites: tuple[Rewrite, ...]
 
 
+@dataclass
+class Found:
+    """What a run has so far: a result can be made of it at any time, since the original is there."""
+
+    source: onnx_io.Source
+    sizes: Mapping[str, int]
+    exploration: Exploration | None = None
+    before: Refined | None = None
+    candidates: list[Candidate] = field(default_factory=list)
+    judgement: Judgement = field(default_factory=lambda: Judgement(None, "interrupted"))
+
+
 def optimize(
     model: Any, *, options: Options | None = None, progress: Progress | None = None
 ) -> Result:
@@ -84,19 +97,27 @@ def optimize(
 
     `model` is a path, an `onnx.ModelProto` or an `onnx_ir.Model`. ModelError if it is refused.
     """
-    options = options or Options()
-    run = Run(options, progress or (lambda message: None))
+    run = Run(options or Options(), progress or (lambda message: None))
     with run.phase("reading"):
         source = onnx_io.read(model)
-        gate = Gate(source, options) if options.gate else None
-        sizes = graph_sizes(source.graph, options.sizes if gate is None else gate.sizes)
-    with run.phase("exploring"):
-        egraph, root, exploration = explore(source, options, run)
-    with run.phase("choosing"):
-        before, candidates = choose(egraph, root, source, sizes, run)
-    with run.phase("checking"):
-        judgement = judge(gate, candidates, run)
-    return _result(source, before, candidates, judgement, exploration, run, sizes)
+        found = Found(source, graph_sizes(source.graph, run.options.sizes))
+        try:
+            gate = Gate(source, run.options) if run.options.gate else None
+        except RuntimeFailure as error:
+            found.judgement = Judgement(None, f"it cannot be run here: {error}")
+            return _result(found, run)
+        if gate is not None:
+            found.sizes = graph_sizes(source.graph, gate.sizes)
+    try:
+        with run.phase("exploring"):
+            egraph, root, found.exploration = explore(source, run.options, run)
+        with run.phase("choosing"):
+            found.before, found.candidates = choose(egraph, root, source, found.sizes, run)
+        with run.phase("checking"):
+            found.judgement = judge(gate, found.candidates, run)
+    except KeyboardInterrupt:  # what is there is the original
+        pass
+    return _result(found, run)
 
 
 def explore(source: onnx_io.Source, options: Options, run: Run) -> tuple[EGraph, int, Exploration]:
@@ -130,14 +151,27 @@ def admitted(options: Options, opset: int) -> tuple[Rule, ...]:
 def choose(
     egraph: EGraph, root: int, source: onnx_io.Source, sizes: Mapping[str, int], run: Run
 ) -> tuple[Refined, list[Candidate]]:
-    """Price and extract: the original's cost, and the distinct cheaper graphs."""
+    """Price and extract: the original's cost, and distinct graphs that are not dearer.
+
+    On Ctrl-C the candidates found so far are returned.
+    """
     options = run.options
-    space = Space(egraph, root, dict(source.graph.constants), fuses)
     opsets = {item.domain: item.version for item in source.proto.opset_import}
     pricer = pricer_for(options.cost, sizes, options.threads, options.store, opsets=opsets)
-    refinement = Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
-    original_nbytes = sum(data.nbytes for data in source.graph.constants.values())
-    budget = original_nbytes + options.growth_budget(original_nbytes)
+    writes = partial(onnx_io.expressible, opset=source.opset)
+    unfoldable: frozenset[int] = frozenset()
+    while True:
+        space = Space(egraph, root, source.graph.constants, fuses, writes, unfoldable)
+        refinement = Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
+        before = refinement.run(_solver(run), None, loaded_only=True)
+        try:
+            return before, _candidates(refinement, before, source, run)
+        except FoldingFailure:  # the graph has to do without this constant
+            unfoldable = space.folder.failed
+
+
+def _solver(run: Run) -> Solve:
+    options = run.options
 
     def solve(problem: Problem, final: bool) -> Solution:
         seconds = max(1.0, run.left(CHOOSING) / 2)
@@ -148,17 +182,31 @@ def choose(
                 pass
         return extract(problem, options.extract, seconds=seconds, seed=options.seed)
 
-    before = refinement.run(solve, None, loaded_only=True)
-    candidates: list[Candidate] = []
-    for bias in BIASES if options.cost == "latency" else BIASES[:1]:
-        refined = refinement.run(solve, budget, bias=bias)
-        if refined.solution.cost >= before.solution.cost and candidates:
-            continue
-        graph = lower(space, refined.picked, [o.name for o in source.graph.outputs], source.graph)
-        if all(graph.nodes != known.graph.nodes for known in candidates):
-            rewrites = tuple(Rewrite(*item) for item in rules_used(space, refined.picked))
-            candidates.append(Candidate(graph, onnx_io.write(graph, source), refined, rewrites))
-    return before, candidates
+    return solve
+
+
+def _candidates(
+    refinement: Refinement, before: Refined, source: onnx_io.Source, run: Run
+) -> list[Candidate]:
+    space, nbytes = refinement.space, refinement.space.loaded_nbytes
+    budget = nbytes + run.options.growth_budget(nbytes)
+    found: list[Candidate] = []
+    try:
+        for bias in BIASES if run.options.cost == "latency" else (0.0,):
+            try:
+                refined = refinement.run(_solver(run), budget, bias=bias)
+            except ExtractionError:  # greedy choices may miss a size budget that the original meets
+                continue
+            gain = space.price(before.picked, refinement.prices) - refined.cost
+            if gain < 0 or (found and not gain):
+                continue
+            graph = lower(space, refined.picked, source.graph)
+            if all(graph.nodes != known.graph.nodes for known in found):
+                rewrites = tuple(Rewrite(*item) for item in rules_used(space, refined.picked))
+                found.append(Candidate(graph, onnx_io.write(graph, source), refined, rewrites))
+    except KeyboardInterrupt:  # the phase is over
+        pass
+    return found
 
 
 def judge(gate: Gate | None, candidates: list[Candidate], run: Run) -> Judgement:
@@ -168,44 +216,39 @@ def judge(gate: Gate | None, candidates: list[Candidate], run: Run) -> Judgement
     return gate.judge([item.written for item in candidates], max(4.0, run.left()), run.say)
 
 
-def _result(
-    source: onnx_io.Source,
-    before: Refined,
-    candidates: list[Candidate],
-    judgement: Judgement,
-    exploration: Exploration,
-    run: Run,
-    sizes: Mapping[str, int],
-) -> Result:
+def _result(found: Found, run: Run) -> Result:
+    source, candidates, judgement = found.source, found.candidates, found.judgement
     winner = None if judgement.winner is None else candidates[judgement.winner]
     shown = winner or (candidates[0] if candidates else None)
     nodes = _node_count(source.graph)
+    cost = 0 if found.before is None else found.before.cost
     return Result(
         source=source,
         written=source.proto if winner is None else winner.written,
         kept_original=winner is None,
         reason=judgement.reason,
         latency=judgement.latency,
-        cost_before=before.solution.cost,
-        cost_after=before.solution.cost if winner is None else winner.refined.solution.cost,
+        cost_before=cost,
+        cost_after=cost if winner is None else winner.refined.cost,
         cost_unit="ns" if run.options.cost == "latency" else run.options.cost,
         nodes_before=nodes,
         nodes_after=nodes if winner is None else _node_count(winner.graph),
         rewrites=() if winner is None else winner.rewrites,
-        records=exploration.records,
-        stop=str(exploration.stop.value),
-        extraction=None if shown is None else _summary(shown.refined.solution),
+        records=() if found.exploration is None else found.exploration.records,
+        stop="nothing was explored" if found.exploration is None else str(found.exploration.stop),
+        extraction=None if shown is None else _summary(shown.refined),
         comparison=judgement.comparison,
         seconds=dict(run.seconds),
-        sizes=dict(sizes),
+        sizes=dict(found.sizes),
     )
 
 
-def _summary(solution: Solution) -> ExtractionSummary:
+def _summary(refined: Refined) -> ExtractionSummary:
+    solution = refined.solution
     return ExtractionSummary(
         method=solution.solver,
-        cost=solution.cost,
-        bound=solution.lower_bound,
+        cost=refined.cost,
+        bound=refined.bound,
         proved=solution.proved,
         seconds=solution.seconds,
         stop=solution.stop.value,

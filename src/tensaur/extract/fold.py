@@ -6,12 +6,13 @@ an `evaluate`. Nothing here decides whether folding pays; extraction does.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tensaur.egraph.egraph import EGraph, Rows
-from tensaur.errors import ExtractionError
+from tensaur.errors import FoldingFailure
 from tensaur.ir.graph import ConstantData
 from tensaur.ir.operator import Absent, Literal, Operator, Weight, evaluate, foldable, type_nbytes
 from tensaur.ir.types import DType, Fact, TensorType
@@ -44,31 +45,40 @@ class Folder:
     """Derivations of the constant classes of one e-graph, and their values once asked for.
 
     `choice` maps a foldable class to the row that computes it; following the choices always ends at
-    weights and literals, since a class is ranked only after the inputs of its row.
+    weights and literals, since a class is ranked only after the inputs of its row. `failed` are classes
+    that are known not to be computable although their types say so; they are not ranked.
     """
 
     egraph: EGraph
     rows: Rows
     children: Sequence[tuple[int, ...]]
     constants: Mapping[str, ConstantData]
+    failed: frozenset[int] = frozenset()
     choice: dict[int, int] = field(default_factory=dict)
-    failed: set[int] = field(default_factory=set)
     _values: dict[int, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.rank()
-
-    def rank(self) -> None:
         """Find a derivation for every foldable class, shallow ones first."""
-        pending = [row for row in range(len(self.rows.symbol)) if self._may_fold(row)]
-        self.choice.clear()
-        while True:
-            ready = [row for row in pending if self._is_ready(row)]
+        waiting: dict[int, int] = {}
+        users: dict[int, list[int]] = {}
+        for row in filter(self._may_fold, range(len(self.rows.symbol))):
+            below = set(self.children[row])
+            waiting[row] = len(below)
+            for child in below:
+                users.setdefault(child, []).append(row)
+        ready = [row for row, count in waiting.items() if not count]
+        while ready:
+            found: list[int] = []
             for row in ready:
-                self.choice.setdefault(int(self.rows.cls[row]), row)
-            if not ready:
-                return
-            pending = [row for row in pending if int(self.rows.cls[row]) not in self.choice]
+                cls = int(self.rows.cls[row])
+                if self.choice.setdefault(cls, row) == row:
+                    found.append(cls)
+            ready = []
+            for row in itertools.chain.from_iterable(users.get(cls, ()) for cls in found):
+                waiting[row] -= 1
+                if not waiting[row]:
+                    ready.append(row)
+            ready.sort()
 
     def nbytes(self, cls: int) -> int:
         """Return the size of the class's value in bytes."""
@@ -82,7 +92,7 @@ class Folder:
         return row is not None and isinstance(self._operator(row), _LEAVES)
 
     def value(self, cls: int) -> Any:
-        """Return the value of a foldable class; ExtractionError if computing it fails."""
+        """Return the value of a foldable class; FoldingFailure, noted in `failed`, if that fails."""
         stack = [cls]
         while stack:
             current = stack[-1]
@@ -104,9 +114,9 @@ class Folder:
         inputs = [self._values[child] for child in self.children[row]]
         try:
             return evaluate(op, inputs)
-        except (TypeError, ValueError, MemoryError) as error:
-            self.failed.add(int(self.rows.cls[row]))
-            raise ExtractionError(f"folding {op}: {error}") from error
+        except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+            self.failed |= {int(self.rows.cls[row])}
+            raise FoldingFailure(f"folding {op}: {error}") from error
 
     def _operator(self, row: int) -> Operator:
         return self.egraph.operators[int(self.rows.symbol[row])]
@@ -121,9 +131,6 @@ class Folder:
             and foldable(op)
             and _has_foldable_type(self.egraph.fact(cls), self.children[row], self.egraph)
         )
-
-    def _is_ready(self, row: int) -> bool:
-        return all(child in self.choice for child in self.children[row])
 
 
 def _has_foldable_type(fact: Fact, children: Sequence[int], egraph: EGraph) -> bool:

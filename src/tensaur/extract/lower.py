@@ -70,8 +70,8 @@ class _Lowering:
         return name
 
 
-def lower(space: Space, picked: dict[int, Option], output_names: list[str], source: Graph) -> Graph:
-    """Return the graph of the chosen options, with the outputs named as given and every input kept.
+def lower(space: Space, picked: dict[int, Option], source: Graph) -> Graph:
+    """Return the graph of the chosen options, with the source's inputs and names of outputs.
 
     Inputs that nothing reads any more stay: they belong to the interface.
     """
@@ -81,5 +81,5 @@ def lower(space: Space, picked: dict[int, Option], output_names: list[str], sour
     lowering.run()
     (root_row,) = picked[space.root].rows
     children = space.children[root_row]
-    outputs = zip(output_names, children, strict=True)
-    return lowering.builder.build([Output(n, lowering.position[c]) for n, c in outputs])
+    outputs = zip(source.outputs, children, strict=True)
+    return lowering.builder.build([Output(o.name, lowering.position[c]) for o, c in outputs])

@@ -7,6 +7,7 @@ measured, and this repeats until the cheapest graph uses measured prices alone o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -26,8 +27,14 @@ Solve = Callable[[Problem, bool], Solution]
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """A chosen graph, what it was chosen from, and under which prices."""
+    """A chosen graph, what it was chosen from, and under which prices.
 
+    `cost` is the sum of its prices, and `bound` what no graph is below, as far as the solution tells.
+    The solution's own costs are not in the prices' unit.
+    """
+
+    cost: int
+    bound: int
     problem: Problem
     solution: Solution
     picked: dict[int, Option]
@@ -75,17 +82,35 @@ class Refinement:
             if missing and self._measure(missing):
                 continue
             if final:
-                return Refined(problem, solution, picked, len(used) - len(missing), len(missing))
+                return self._refined(problem, solution, picked, len(missing))
             final = True
+
+    def _refined(
+        self, problem: Problem, solution: Solution, picked: dict[int, Option], estimated: int
+    ) -> Refined:
+        cost = self.space.price(picked, self.prices)
+        bound = min(cost, solution.lower_bound // self.space.scale(self.prices))
+        return Refined(
+            cost,
+            cost if solution.proved else bound,
+            problem,
+            solution,
+            picked,
+            len(used_queries(picked.values())) - estimated,
+            estimated,
+        )
 
     def _measure(self, missing: list[int]) -> bool:
         before = int(self.exact.sum())
-        for number in sorted(missing, key=lambda number: -self.prices[number]):
-            if self.clock() >= self.deadline:
-                break
-            self.prices[number] = self.pricer.measure(self.space.queries[number])
-            self.exact[number] = True
-            self.refused[number] = self.pricer.refuses(self.space.queries[number])
+        try:
+            for number in sorted(missing, key=lambda number: -self.prices[number]):
+                if self.clock() >= self.deadline:
+                    break
+                self.prices[number] = self.pricer.measure(self.space.queries[number])
+                self.exact[number] = True
+                self.refused[number] = self.pricer.refuses(self.space.queries[number])
+        except KeyboardInterrupt:  # measuring is over, what is measured counts
+            self.deadline = -math.inf
         self._rescale()
         return int(self.exact.sum()) > before
 

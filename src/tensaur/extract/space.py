@@ -8,7 +8,8 @@ and a group that the runtime fuses are priced the same way.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,6 +38,13 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 FREE = (Input, Weight, Literal, Absent, Project, Root)
+
+# What writing a node costs beside its price, in units too small to outweigh any price: of equally cheap
+# forms the shorter one wins, and of equally short ones the original's.
+LOADED_NODE, NEW_NODE = 2, 3
+TIE_SCALE = 1 << 10
+# Above this the prices themselves are large enough for single units not to matter.
+SCALED_LIMIT = 1 << 40
 
 # How many fused groups one e-node may start: enough for every producer in ordinary graphs.
 GROUPS_PER_ROW = 8
@@ -76,13 +84,16 @@ class Space:
     """All options for the classes below `root`.
 
     `fuses(inner operators, outer operator)` tells whether the target runtime computes an operator
-    together with the group that makes its input.
+    together with the group that makes its input, `writes(operator, inputs, output)` whether the result's
+    format has the operator. `unfoldable` are classes found not to be computable before run time.
     """
 
     egraph: EGraph
     root: int
-    constants: dict[str, ConstantData]
+    constants: Mapping[str, ConstantData]
     fuses: Callable[[tuple[Operator, ...], Operator], bool]
+    writes: Callable[[Operator, Sequence[Fact], Fact], bool] = lambda op, inputs, output: True
+    unfoldable: frozenset[int] = frozenset()
     options: list[Option] = field(default_factory=list)
     signatures: list[_Signature] = field(default_factory=list)
     _known: dict[_Signature, int | None] = field(default_factory=dict)
@@ -90,13 +101,13 @@ class Space:
     def __post_init__(self) -> None:
         self.rows = self.egraph.rows()
         self.children = _child_tuples(self.rows)
-        self.folder = Folder(self.egraph, self.rows, self.children, self.constants)
+        self.folder = Folder(self.egraph, self.rows, self.children, self.constants, self.unfoldable)
         self.root = int(self.egraph.find(self.root))
         live = np.flatnonzero(~self.rows.banned)
         by_class: dict[int, list[Option]] = {}
         for row in live.tolist():
             option = self._single(row)
-            if option.loaded or not self._must_fold(option):
+            if option.loaded or not (self._must_fold(option) or self._unwritable(option)):
                 by_class.setdefault(option.cls, []).append(option)
         self.options = [option for options in by_class.values() for option in options]
         self.options += self._folded()
@@ -109,6 +120,11 @@ class Space:
         for row in sorted(self.egraph.names):
             names.setdefault(self.egraph.find(row), self.egraph.names[row])
         return names
+
+    @property
+    def loaded_nbytes(self) -> int:
+        """Return the bytes of constants in the original graph."""
+        return sum(option.nbytes for option in self.options if option.loaded)
 
     @cached_property
     def queries(self) -> list[Graph]:
@@ -127,17 +143,18 @@ class Space:
         """Return the extraction problem under the given price per query.
 
         New options whose query is refused are left out. `budget` bounds the bytes of constants in the
-        file. `bias` makes every option that the original graph does not have dearer by that fraction,
-        so that equal forms stay as they were.
+        file. `bias` makes every option that the original graph does not have dearer by that fraction.
+        Costs are in `scale` parts of the prices' unit, and a little more for every node.
         """
-        query = np.array([option.query for option in self.options], dtype=np.int64)
+        query = self._query_of
         loaded = np.array([option.loaded for option in self.options], dtype=bool)
         folded = np.array([not option.rows for option in self.options], dtype=bool)
-        usable = loaded | (folded if loaded_only else ~((query >= 0) & refused[query]))
+        # What has no query, and so the number -1, is never refused and costs nothing.
+        usable = loaded | (folded if loaded_only else ~np.append(refused, False)[query])
         tag = np.flatnonzero(usable)
-        paid = np.where(query >= 0, prices[query], 0.0) * np.where(loaded, 1.0, 1.0 + bias)
-        # One unit for every node that is written, so that of two free forms the shorter one wins.
-        cost = np.ceil(paid).astype(np.int64) + (query >= 0)
+        paid = np.append(prices, 0.0)[query] * np.where(loaded, 1.0, 1.0 + bias)
+        node = np.where(loaded, LOADED_NODE, NEW_NODE) * (query >= 0)
+        cost = np.ceil(paid * self.scale(prices)).astype(np.int64) + node
         children = [self.options[at].children for at in tag.tolist()]
         lengths = np.array([len(item) for item in children], dtype=np.int64)
         return Problem(
@@ -152,6 +169,16 @@ class Space:
             tag=tag,
         )
 
+    def scale(self, prices: FloatArray) -> int:
+        """Return by what prices are multiplied in the problems made under them."""
+        total = prices[self._query_of[self._query_of >= 0]].sum()
+        return TIE_SCALE if total * TIE_SCALE < SCALED_LIMIT else 1
+
+    def price(self, picked: dict[int, Option], prices: FloatArray) -> int:
+        """Return the sum of the prices of chosen options."""
+        paid = (prices[option.query] for option in picked.values() if option.query >= 0)
+        return sum(math.ceil(price) for price in paid)
+
     def picked(self, problem: Problem, solution: Solution) -> dict[int, Option]:
         """Return the chosen option of every class that the solution needs."""
         return {
@@ -163,6 +190,10 @@ class Space:
     def operator(self, row: int) -> Operator:
         """Return the operator of an e-node."""
         return self.egraph.operators[int(self.rows.symbol[row])]
+
+    @cached_property
+    def _query_of(self) -> NDArray[np.int64]:
+        return np.array([option.query for option in self.options], dtype=np.int64)
 
     def _single(self, row: int) -> Option:
         op = self.operator(row)
@@ -181,6 +212,13 @@ class Space:
         # counts; so where it can be folded it is offered as a folded constant only.
         cls = option.cls
         return option.query >= 0 and cls in self.folder.choice and not self.folder.is_leaf(cls)
+
+    def _unwritable(self, option: Option) -> bool:
+        if option.query < 0:
+            return False
+        op, signature = self.operator(option.rows[0]), self.signatures[option.query]
+        inputs = [signature.facts[place] for place in signature.wiring[0]]
+        return not self.writes(op, inputs, self.egraph.fact(option.cls))
 
     def _folded(self) -> Iterator[Option]:
         for cls in self.folder.choice:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
+from tensaur.errors import TensaurError
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Absent, Input, Literal, Opaque, Operator, Project, Root, Weight
 from tensaur.ir.types import ABSENT, Fact, Known, TensorType, TupleType, meet
@@ -28,6 +29,17 @@ def writable(op_class: type[Operator], opset: int) -> bool:
     if op_class.onnx is None:
         return op_class in (*_NO_NODE, Opaque)
     return not op_class.onnx.domain and available(op_class.onnx, opset)
+
+
+def expressible(op: Operator, inputs: Sequence[Fact], output: Fact, opset: int) -> bool:
+    """Tell whether ONNX can express an operator on these inputs at an opset."""
+    if isinstance(op, (*_NO_NODE, Opaque)):
+        return True
+    try:
+        write_operator(op, inputs, output, opset)
+    except TensaurError:
+        return False
+    return True
 
 
 def write(graph: Graph, source: Source) -> ModelProto:
