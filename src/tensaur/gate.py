@@ -5,8 +5,12 @@ Decides with `runtime`'s comparison and timing; knows nothing of how candidates 
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -19,14 +23,14 @@ from tensaur.runtime.compare import Comparison, Difference, agree
 from tensaur.runtime.inputs import check_feeds, plan_inputs, random_feeds
 from tensaur.runtime.observe import observed_sizes
 from tensaur.runtime.session import Feeds, InFolder, Model, Session, Settings, open_session
-from tensaur.runtime.timing import Limits, race
+from tensaur.runtime.timing import Limits, Race, Run
 from tensaur.runtime.verdict import Verdict, faster
 
 # A gain below this is within what two sessions of one model differ by.
 MARGIN = 0.01
 
-# Shares of the gate's seconds: one short race of all candidates, the rest for the best one.
-SCREENING = 0.25
+# Bounds the one short race that chooses among the candidates.
+SCREENING_SECONDS = 3.0
 
 Say = Callable[[str], None]
 
@@ -62,20 +66,35 @@ class Gate:
 
     def judge(self, candidates: Sequence[Any], seconds: float, say: Say) -> Judgement:
         """Return the fastest candidate with equal outputs if it is faster, within about `seconds`."""
-        equal, comparisons, refusal = [], {}, ""
-        models = [InFolder(candidate, self.folder) for candidate in candidates]
-        for index, candidate in enumerate(models):
-            comparison = self._compare(candidate)
-            comparisons[index] = comparison
-            if comparison.equal:
-                equal.append(index)
-            else:
-                refusal = f"outputs differ: {comparison.reason}"
+        with tempfile.TemporaryDirectory(prefix="tensaur-") as folder:
+            models = [
+                self._on_disk(candidate, Path(folder) / f"{index}.onnx")
+                for index, candidate in enumerate(candidates)
+            ]
+            return self._judge(models, seconds, say)
+
+    def _on_disk(self, candidate: Any, path: Path) -> Model:
+        # Opened many times: from a file, the runtime reads a model without a copy in memory.
+        path.write_bytes(candidate.SerializeToString())
+        return InFolder(path, self.folder)
+
+    def _judge(self, models: Sequence[Model], seconds: float, say: Say) -> Judgement:
+        comparisons: dict[int, Comparison] = {}
+        equal: dict[int, Session] = {}
+        for index, model in enumerate(models):
+            try:
+                session = open_session(model, self.settings)
+                comparisons[index] = agree(self.session, session, self.feeds)
+            except RuntimeFailure as error:
+                comparisons[index] = Comparison((Difference("", False, reason=str(error)),))
+            if comparisons[index].equal:
+                equal[index] = session
         if not equal:
-            return Judgement(None, refusal or "nothing cheaper was found", comparisons.get(0))
-        best = self._screen(models, equal, seconds * SCREENING, say)
+            refusals = [f"outputs differ: {item.reason}" for item in comparisons.values()]
+            reason = refusals[0] if refusals else "nothing cheaper was found"
+            return Judgement(None, reason, comparisons.get(0))
+        best = self._screen(equal, say)
         say("timing the original against the best candidate")
-        seconds *= 1.0 if len(equal) == 1 else 1.0 - SCREENING
         verdict = self._time(models[best], seconds)
         return Judgement(
             best if self._accepts(verdict) else None,
@@ -84,28 +103,18 @@ class Gate:
             _latency(verdict),
         )
 
-    def _compare(self, candidate: Model) -> Comparison:
-        try:
-            return agree(self.session, open_session(candidate, self.settings), self.feeds)
-        except RuntimeFailure as error:
-            return Comparison((Difference("", False, reason=str(error)),))
-
-    def _screen(
-        self, candidates: Sequence[Model], equal: list[int], seconds: float, say: Say
-    ) -> int:
+    def _screen(self, equal: Mapping[int, Session], say: Say) -> int:
+        """Return the candidate that looks fastest in one short race of the open sessions."""
         if len(equal) == 1:
-            return equal[0]
+            return next(iter(equal))
         say(f"timing {len(equal)} candidates in turn")
-        models = [self.original, *(candidates[index] for index in equal)]
-        result = race(
-            models,
-            self.feeds[:1],
-            threads=self.options.threads,
-            limits=Limits(seconds=seconds),
-            seed=self.options.seed,
-        )
-        ratios = [result.estimate(place).ratio for place in range(1, len(models))]
-        return equal[ratios.index(max(ratios))]
+        entrants = [
+            partial(_runs, session, self.feeds[:1]) for session in (self.session, *equal.values())
+        ]
+        limits = Limits(seconds=SCREENING_SECONDS, replicates=1, least=1)
+        result = Race(entrants, limits, rng=Random(self.options.seed)).run()
+        ratios = [result.estimate(place).ratio for place in range(1, len(entrants))]
+        return list(equal)[ratios.index(max(ratios))]
 
     def _time(self, candidate: Model, seconds: float) -> Verdict:
         return faster(
@@ -163,6 +172,10 @@ class Gate:
         except RuntimeFailure:
             return []
         return feeds
+
+
+def _runs(session: Session, feeds: Sequence[Feeds]) -> list[Run]:
+    return [session.runner(given) for given in feeds]
 
 
 def _latency(verdict: Verdict) -> Latency:
