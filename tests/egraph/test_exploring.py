@@ -545,3 +545,76 @@ def test_records_add_up():
         assert record.seconds.total >= record.seconds.match >= 0
         for rule in record.rules:
             assert rule.applied + rule.skipped + sum(rule.rejected.values()) <= rule.matches
+
+
+def test_a_condition_is_asked_once_for_what_it_mentions():
+    asked = []
+
+    @derived
+    def ask(item: Fact) -> bool:
+        asked.append(item)
+        return True
+
+    builder = [
+        tree(Add(), tree(leaf(f"x{i}", i % 3 + 1)), tree(leaf(f"y{i}", i % 3 + 1)))
+        for i in range(30)
+    ]
+    egraph, *_ = load(*builder)
+    result = run(egraph, Rule("swap", add(x, y), add(y, x), when=(ask(x),)))
+    assert result.records[0].rules[0].matches == 60
+    assert len(asked) == 3
+
+
+def test_a_variable_that_decides_nothing_may_be_anything():
+    egraph, *tops = load(*(tree(Wide(), X, tree(leaf(f"y{i}", 4, i))) for i in range(1, 6)))
+    run(egraph, Rule("first", wide(x, y), x))
+    assert len({egraph.find(top) for top in tops}) == 1
+
+
+@settings(max_examples=40)
+@given(graph=random_graphs(), nodes=st.integers(30, 300))
+def test_rules_left_out_as_settled_had_nothing_to_add(graph, nodes):
+    import tensaur.egraph.watch as watch
+
+    ends = []
+    for settled in (True, False):
+        egraph = EGraph()
+        egraph.load(graph)
+        with pytest.MonkeyPatch.context() as patch:
+            if not settled:
+                patch.setattr(watch.Watch, "settle", lambda self, rule: None)
+            run(egraph, *ALL, nodes=max(nodes, egraph.node_count), iterations=6)
+        rows = egraph.rows()
+        ends.append(
+            [column.tolist() for column in (rows.symbol, rows.cls, rows.child, rows.banned)]
+        )
+    assert ends[0] == ends[1]
+
+
+def test_rules_without_their_operators_are_not_even_prepared():
+    egraph, *_ = load(tree(Neg(), X))
+    absent = Rule("absent", relu(transpose(x)), x)
+    result = run(egraph, absent)
+    assert result.records[0].rules[0].matches == 0
+    assert result.stop is StopReason.SATURATED
+
+
+def test_a_run_is_repeatable():
+    ends = []
+    for _ in range(2):
+        egraph = long_sum(9)
+        run(egraph, ASSOCIATE, DISTRIBUTE, nodes=200)
+        rows = egraph.rows()
+        ends.append((rows.symbol.tolist(), rows.cls.tolist(), rows.child.tolist()))
+    assert ends[0] == ends[1]
+
+
+def test_symbolic_sizes_that_may_be_equal_are_accepted_and_provably_other_ones_are_not():
+    from tensaur.ir.dims import symbol
+
+    n, m = symbol("n"), symbol("m")
+    for other, accepted in ((m, True), (n + 1, False), (n, True), (7, True)):
+        egraph, top, _ = load(tree(Wide(), tree(leaf("a", n)), tree(leaf("b", other))), X)
+        result = run(egraph, Rule("second", wide(x, y), y))
+        assert (result.records[0].applied == 1) == accepted
+        assert egraph.represents(tree(leaf("b", other)), top) == accepted

@@ -16,8 +16,9 @@ from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.provenance import Batch
 from tensaur.egraph.relations import BoolArray, IntArray
 
-# Matches inserted between two looks at the clock, at most and at least.
-_MOST, _LEAST = 1 << 15, 256
+# Matches inserted between two looks at the clock, at most and at least; no more are tried than could
+# fit if each made a new node, and more again while they do not.
+_MOST, _LEAST = 1 << 15, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,12 @@ class Inserter:
     def insert(self, candidates: Candidates, iteration: int, allowance: int) -> Inserted:
         """Insert what the candidates make, in order, until the next would add more than is allowed."""
         done = nodes = ill_typed = 0
+        size = _LEAST
         while done < len(candidates):
             self._budget.check()
             left = allowance - nodes
-            chunk = candidates.take(slice_of(done, min(_MOST, max(_LEAST, left)), len(candidates)))
+            size = min(_MOST, max(2 * size, left))
+            chunk = candidates.take(_range(done, size, len(candidates)))
             fitting, added, bad = self._insert_chunk(chunk, iteration, left)
             done, nodes, ill_typed = done + fitting, nodes + added, ill_typed + bad
             self._budget.reserve(added)
@@ -134,6 +137,6 @@ class Inserter:
             self._cause.append(cause)
 
 
-def slice_of(begin: int, count: int, total: int) -> IntArray:
+def _range(begin: int, count: int, total: int) -> IntArray:
     """Return the positions of at most `count` items from `begin` on."""
     return np.arange(begin, min(begin + count, total))

@@ -1,4 +1,4 @@
-"""From matches to candidates: matches that were not applied yet and whose signature is accepted."""
+"""From matches to candidates: matches that were not applied yet and that are accepted."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ import numpy as np
 from tensaur.egraph.budget import Budget
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.hashing import hash_columns
+from tensaur.egraph.judging import Answer, Judge
 from tensaur.egraph.match import Matches
-from tensaur.egraph.pattern import Source
 from tensaur.egraph.record import RuleTally
-from tensaur.egraph.relations import BoolArray, IntArray, group_rows, pack_pair
-from tensaur.egraph.signature import Plan, Rejection, Signature, Structure, Verdict, judge
+from tensaur.egraph.relations import BoolArray, IntArray, pack_pair
+from tensaur.egraph.signature import Plan, Structure
 from tensaur.ir.rule import Rule
-from tensaur.ir.term import Bindings
-
-# Signatures judged between two looks at the clock.
-_STRIDE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,83 +49,42 @@ class Candidates:
 
 
 class Selector:
-    """Judges matches by signature, remembering verdicts, and remembers which matches were applied.
+    """Takes the matches that were not applied yet and that are accepted.
 
     A match is remembered by a 60-bit hash of its rule and columns: two of a million matches share one
     with a probability below one in a million, and then one of them is not applied.
     """
 
     def __init__(self, egraph: EGraph, rules: Sequence[Rule], budget: Budget) -> None:
-        self._egraph = egraph
-        self._rules = rules
-        self._budget = budget
-        self._verdicts: dict[tuple[int, ...], Verdict] = {}
+        self._judge = Judge(egraph, rules, budget)
         self._applied = [np.empty(0, np.int64) for _ in rules]
 
-    def select(self, matches: Matches, facts: IntArray, tally: RuleTally) -> Iterator[Candidates]:
-        """Yield the new and acceptable matches, by structure; count the others in `tally`."""
-        rule = matches.source.rule
+    def select(
+        self, matches: Matches, facts: IntArray, tally: RuleTally, enough: int
+    ) -> Iterator[Candidates]:
+        """Yield the new and acceptable matches, by structure; count the others in `tally`.
+
+        When those yielded can add `enough` nodes, the rest is left for another iteration.
+        """
         if not len(matches):
             return
         tally.matches += len(matches)
         keys = _match_keys(matches)
-        new = np.flatnonzero(~_member(keys, self._applied[rule]))
+        new = np.flatnonzero(~_member(keys, self._applied[matches.source.rule]))
         if not new.size:
             return
-        matches, keys = matches.take(new), keys[new]
-        verdicts, group = self._judge(matches, facts)
-        sizes = np.bincount(group, minlength=len(verdicts)).tolist()
-        for verdict, size in zip(verdicts, sizes, strict=True):
-            if isinstance(verdict, Rejection):
-                tally.rejected[verdict.reason] += size
-        accepted = np.array([isinstance(item, Plan) for item in verdicts])[group]
-        kept = np.flatnonzero(accepted)
+        judged = self._judge.judge(matches.take(new), facts, tally, enough)
+        kept, group = new[judged.kept], judged.group
         if matches.source.mirror is not None and kept.size:
-            kept = kept[_first_of_mirrored(matches.take(kept))]
+            first = _first_of_mirrored(matches.take(kept))
+            kept, group = kept[first], group[first]
         if kept.size:
-            yield from _by_structure(matches.take(kept), keys[kept], verdicts, group[kept])
+            yield from _by_structure(matches.take(kept), keys[kept], judged.plans, group)
 
     def applied(self, rule: int, keys: IntArray) -> None:
         """Remember applied matches."""
         both = np.concatenate([self._applied[rule], np.sort(keys)])
         self._applied[rule] = np.sort(both, kind="stable")  # merges two sorted runs
-
-    def _judge(self, matches: Matches, facts: IntArray) -> tuple[list[Verdict], IntArray]:
-        names = tuple(matches.columns)
-        columns = [
-            column if name[0] in "$?" else facts[column] for name, column in matches.columns.items()
-        ]
-        columns += [facts[root] for root in matches.roots]
-        grouping = group_rows(columns, len(matches))
-        verdicts: list[Verdict] = []
-        source = matches.source
-        head = (source.rule, *source.lengths.values())
-        for number, at in enumerate(grouping.first.tolist()):
-            if number % _STRIDE == 0:
-                self._budget.check()
-            values = tuple(int(column[at]) for column in columns)
-            verdict = self._verdicts.get((*head, *values))
-            if verdict is None:
-                signature = self._signature(source, names, values)
-                verdict = judge(self._rule_of(source), signature, self._egraph.symbols)
-                self._verdicts[(*head, *values)] = verdict
-            verdicts.append(verdict)
-        return verdicts, grouping.group
-
-    def _rule_of(self, source: Source) -> Rule:
-        rule = self._rules[source.rule]
-        return rule if source.group is None else rule.instance(source.lengths[source.group])
-
-    def _signature(self, source: Source, names: Sequence[str], values: Sequence[int]) -> Signature:
-        facts, symbols = self._egraph.facts, self._egraph.symbols
-        bound = dict(zip(names, values, strict=False))
-        bindings = Bindings(
-            facts={name: facts[i] for name, i in bound.items() if name[0] not in "$?"},
-            attrs={name[1:]: symbols.values[i] for name, i in bound.items() if name[0] == "$"},
-            ops={name[1:]: symbols.operators[i] for name, i in bound.items() if name[0] == "?"},
-            lengths=source.lengths,
-        )
-        return Signature(bindings, tuple(facts[item] for item in values[len(names) :]))
 
 
 def _match_keys(matches: Matches) -> IntArray:
@@ -161,7 +116,7 @@ def _first_of_mirrored(matches: Matches) -> IntArray:
 
 
 def _by_structure(
-    matches: Matches, keys: IntArray, verdicts: Sequence[Verdict], group: IntArray
+    matches: Matches, keys: IntArray, verdicts: Sequence[Answer], group: IntArray
 ) -> Iterator[Candidates]:
     structures: dict[Structure, list[int]] = {}
     for number, verdict in enumerate(verdicts):

@@ -89,10 +89,14 @@ class Finder:
     def _find_rule(
         self, index: int, grouper: Grouper, facts: IntArray, tally: RuleTally
     ) -> Iterator[Candidates]:
+        # More than twice of what there is room for helps nobody; a margin, since nodes may coincide.
+        enough = max(256, 2 * (self._budget.limits.nodes - self._egraph.node_count))
         for source in self._sources_of(index):
             matches = self._matcher.find(source)
             for each in (matches,) if source.group is None else grouper.groups(matches):
-                yield from self._selector.select(each, facts, tally)
+                for candidates in self._selector.select(each, facts, tally, enough):
+                    enough = max(0, enough - candidates.demand)
+                    yield candidates
 
     def _sources_of(self, index: int) -> tuple[Source, ...]:
         rule = self._rules[index]

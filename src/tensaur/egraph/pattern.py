@@ -13,7 +13,7 @@ from typing import Any
 
 from tensaur.ir.operator import Operator
 from tensaur.ir.rule import Rule
-from tensaur.ir.term import Apply, AttrVar, Elem, OpVar, Seq, Term, Var
+from tensaur.ir.term import Apply, AttrVar, Elem, OpVar, Seq, Term, Var, subterms
 
 # Columns of matches are named by the text of the variable: `x` a value, `$p` an attribute, `?f` an
 # operator.
@@ -83,6 +83,17 @@ def sources(index: int, rule: Rule, lengths: Iterable[int]) -> Iterator[Source]:
             tuple(_unroll(term, length) for term in terms) for terms in rule.commuted()
         )
         yield _source(index, variants, {sequence.name: length})
+
+
+def mentioned(terms: Iterable[Any], lengths: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the columns of matches that hold what some terms or conditions mention."""
+    names: dict[str, None] = {}
+    for item in itertools.chain.from_iterable(subterms(term) for term in terms):
+        if isinstance(item, (Var, AttrVar, OpVar)):
+            names[str(item)] = None
+        elif isinstance(item, Seq):
+            names |= dict.fromkeys(str(item.item(i)) for i in range(lengths[item.name]))
+    return tuple(names)
 
 
 def member_name(source: Source) -> str:

@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tensaur.egraph.facts import Facts
 from tensaur.egraph.symbols import Symbols
 from tensaur.errors import TypeMismatch
 from tensaur.ir.dims import compare
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import (
     Bindings,
+    Derived,
     NotApplicable,
     Tree,
     Var,
     evaluate_derived,
     resolve,
-    tree_fact,
 )
-from tensaur.ir.types import DType, Fact, TensorType, TupleType, Type, meet
+from tensaur.ir.types import DType, TensorType, TupleType, Type
 
 # A child or a made term: the position of a node in the structure, or the name of a variable.
 Ref = int | str
@@ -56,60 +57,89 @@ class Rejection:
     reason: str
 
 
-Verdict = Plan | Rejection
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """What a rule can see of a match."""
-
-    bindings: Bindings
-    found: tuple[Fact, ...]
-
-
-def judge(rule: Rule, signature: Signature, symbols: Symbols) -> Verdict:
-    """Evaluate conditions, resolve and type what the rule makes; a `Rejection` says what failed."""
-    bindings = signature.bindings
-    if not _admits(rule, signature.found[0].type):
-        return Rejection("element type")
-    for condition in rule.when:
-        try:
-            holds = evaluate_derived(condition, bindings)
-        except (NotApplicable, TypeMismatch):
-            holds = False
-        if not holds:
-            return Rejection(f"condition {condition}")
-    try:
-        trees = tuple(resolve(term, bindings) for term in rule.makes)
-    except (NotApplicable, TypeMismatch, TypeError, ValueError, IndexError) as error:
-        return Rejection(f"not applicable: {error}")
-    for tree, found in zip(trees, signature.found, strict=True):
-        refusal = _refusal(tree, found, bindings.facts)
-        if refusal is not None:
-            return refusal
-    return _plan(trees, symbols)
-
-
-def _admits(rule: Rule, kind: Type) -> bool:
-    dtypes = rule.dtypes
+def admits(rule: Rule, kind: Type) -> bool:
+    """Tell whether the equation is admitted for the element type of what the rule found."""
     if isinstance(kind, TensorType):
-        return kind.dtype in dtypes
+        return kind.dtype in rule.dtypes
     if isinstance(kind, TupleType):
-        return all(_admits(rule, item) for item in kind.items)
-    return len(dtypes) == len(DType)
+        return all(admits(rule, item) for item in kind.items)
+    return len(rule.dtypes) == len(DType)
 
 
-def _refusal(tree: Tree | Var, found: Fact, facts: Mapping[str, Fact]) -> Rejection | None:
+def holds(condition: Derived, bindings: Bindings) -> bool:
+    """Tell whether a condition is true; one that cannot be evaluated is not."""
     try:
-        made = tree_fact(tree, facts)
-    except TypeMismatch as error:
-        return Rejection(f"ill-typed: {error}")
-    try:
-        meet(found, made)
-    except ValueError as error:
-        return Rejection(f"type differs: {error}")
-    difference = _difference(found.type, made.type)
-    return None if difference is None else Rejection(f"type differs: {difference}")
+        return bool(evaluate_derived(condition, bindings))
+    except (NotApplicable, TypeMismatch):
+        return False
+
+
+class Maker:
+    """Resolves and types what rules make; facts are given and inferred by number."""
+
+    def __init__(self, symbols: Symbols, facts: Facts) -> None:
+        self._symbols = symbols
+        self._facts = facts
+
+    def plan(
+        self, rule: Rule, bindings: Bindings, values: Mapping[str, int], found: Sequence[int]
+    ) -> Plan | Rejection:
+        """Return what to make, or why not; `found` are the facts of the found terms."""
+        try:
+            trees = tuple(resolve(term, bindings) for term in rule.makes)
+        except (NotApplicable, TypeMismatch, TypeError, ValueError, IndexError) as error:
+            return Rejection(f"not applicable: {error}")
+        draft = _Draft(self._symbols, self._facts, values)
+        try:
+            roots = tuple(draft.place(tree) for tree in trees)
+        except TypeMismatch as error:
+            return Rejection(f"ill-typed: {error}")
+        for root, number in zip(roots, found, strict=True):
+            difference = self._difference(number, draft.fact(root))
+            if difference is not None:
+                return Rejection(f"type differs: {difference}")
+        return draft.plan(roots)
+
+    def _difference(self, found: int, made: int) -> str | None:
+        try:
+            self._facts.meet(found, made)
+        except ValueError as error:
+            return str(error)
+        return _difference(self._facts.facts[found].type, self._facts.facts[made].type)
+
+
+class _Draft:
+    """The nodes of made trees in order, each once, with their facts and the variables below them."""
+
+    def __init__(self, symbols: Symbols, facts: Facts, values: Mapping[str, int]) -> None:
+        self._symbols, self._facts, self._values = symbols, facts, values
+        self._nodes: dict[tuple[int, tuple[Ref, ...]], int] = {}
+        self._fact: list[int] = []
+        self._below: list[frozenset[str]] = []
+
+    def place(self, tree: Tree | Var) -> Ref:
+        if isinstance(tree, Var):
+            return tree.name
+        kids = tuple(self.place(item) for item in tree.inputs)
+        node = (self._symbols.intern(tree.op), kids)
+        place = self._nodes.get(node)
+        if place is None:
+            inputs = tuple(self.fact(kid) for kid in kids)
+            self._fact.append(self._facts.infer(node[0], inputs))
+            self._below.append(frozenset().union(*(self._variables(kid) for kid in kids)))
+            place = self._nodes[node] = len(self._nodes)
+        return place
+
+    def fact(self, ref: Ref) -> int:
+        return self._values[ref] if isinstance(ref, str) else self._fact[ref]
+
+    def plan(self, roots: tuple[Ref, ...]) -> Plan:
+        below = tuple(frozenset() if isinstance(i, str) else self._below[i] for i in roots)
+        structure = Structure(tuple(kids for _, kids in self._nodes), roots, below)
+        return Plan(structure, tuple(symbol for symbol, _ in self._nodes))
+
+    def _variables(self, ref: Ref) -> frozenset[str]:
+        return frozenset((ref,)) if isinstance(ref, str) else self._below[ref]
 
 
 def _difference(found: Type, made: Type) -> str | None:
@@ -124,30 +154,3 @@ def _difference(found: Type, made: Type) -> str | None:
         if isinstance(second - first, int) and compare(first, second) != 0:
             return f"{made} is made for {found}"
     return None
-
-
-def _plan(trees: Sequence[Tree | Var], symbols: Symbols) -> Plan:
-    nodes: list[tuple[Ref, ...]] = []
-    operators: list[int] = []
-    known: dict[Tree, int] = {}
-
-    def place(tree: Tree | Var) -> Ref:
-        if isinstance(tree, Var):
-            return tree.name
-        if tree not in known:
-            nodes.append(tuple(place(item) for item in tree.inputs))
-            operators.append(symbols.intern(tree.op))
-            known[tree] = len(nodes) - 1
-        return known[tree]
-
-    roots = tuple(place(tree) for tree in trees)
-    below = tuple(
-        frozenset(_variables(tree)) if isinstance(tree, Tree) else frozenset() for tree in trees
-    )
-    return Plan(Structure(tuple(nodes), roots, below), tuple(operators))
-
-
-def _variables(tree: Tree | Var) -> set[str]:
-    if isinstance(tree, Var):
-        return {tree.name}
-    return set().union(*(_variables(item) for item in tree.inputs))
