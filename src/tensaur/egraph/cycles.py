@@ -16,9 +16,8 @@ from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from tensaur.egraph.components import strongly_connected
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.order import GrowingOrder
 from tensaur.egraph.relations import BoolArray, IntArray, expand
@@ -44,10 +43,7 @@ def ban_cycles(egraph: EGraph) -> int:
     edges = nodes.edges_of(rows)
     parent = np.repeat(egraph.unions.find_many(rows), nodes.arity.view[rows])
     child = egraph.unions.find_many(nodes.kids.view[edges])
-    size = nodes.end
-    ones = np.ones(len(edges), np.int8)
-    graph = coo_array((ones, (parent, child)), shape=(size, size)).tocsr()
-    _, component = connected_components(graph, directed=True, connection="strong")
+    component = strongly_connected(parent, child, nodes.end)
     inside = np.flatnonzero(component[parent] == component[child])
     if not inside.size:
         return 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
 from tensaur.egraph.columns import Column
+from tensaur.egraph.components import connected, spanning_forest
 from tensaur.egraph.relations import IntArray
 
 # Causes of unions and origins of rows that are no rule instance (those are >= 0).
@@ -52,6 +52,7 @@ class Unions:
     def __init__(self) -> None:
         self.parent = Column()
         self.first, self.second, self.cause = Column(), Column(), Column()
+        self._forest: _Forest | None = None
 
     def grow(self, end: int) -> None:
         """Give every row below `end` its class (or forget the classes of rolled-back rows)."""
@@ -96,14 +97,10 @@ class Unions:
         once = np.sort(apart[once])
         members = np.unique(np.concatenate([low[once], high[once]]))
         ends = (np.searchsorted(members, low[once]), np.searchsorted(members, high[once]))
-        size = (len(members), len(members))
-        # The weights make the forest prefer earlier unions, and lead back to their positions.
-        edges = coo_array((np.arange(1.0, len(once) + 1), ends), shape=size).tocsr()
-        _, group = connected_components(edges, directed=False)
+        group = connected(*ends, len(members))
         _, oldest = np.unique(group, return_index=True)
-        forest = minimum_spanning_tree(edges)
-        effective = np.sort(once[forest.data.astype(np.int64) - 1])
-        return Merge(members, group.astype(np.int64), members[oldest], effective)
+        effective = once[spanning_forest(*ends, len(members))]
+        return Merge(members, group, members[oldest], effective)
 
     def merge(self, merge: Merge, first: IntArray, second: IntArray, cause: IntArray) -> None:
         """Carry out a plan made for the same pairs."""
@@ -128,18 +125,49 @@ class Unions:
         """Return the logged unions that lead from one row's class at birth to another's."""
         if start == goal:
             return ()
-        ends, rows = self.first.view, self.second.view
-        size = (self.parent.size, self.parent.size)
-        numbers = np.arange(1, len(ends) + 1)
-        edges = coo_array((numbers, (ends, rows)), shape=size).tocsr()
-        edges = edges + edges.T
-        _, before = breadth_first_order(edges, start, directed=True, return_predecessors=True)
-        steps: list[Union] = []
-        while goal != start:
-            previous = int(before[goal])
-            if previous < 0:
-                raise KeyError(f"rows {start} and {goal} are not equal")
-            number = int(edges[previous, goal]) - 1
-            steps.append(Union(int(ends[number]), int(rows[number]), int(self.cause.view[number])))
-            goal = previous
-        return tuple(reversed(steps))
+        if self._forest is None or self._forest.size != self.first.size:
+            self._forest = _Forest(self.first.view, self.second.view)
+        steps = self._forest.path(start, goal)
+        columns = (self.first.view, self.second.view, self.cause.view)
+        first, second, cause = (item[steps].tolist() for item in columns)
+        return tuple(Union(*step) for step in zip(first, second, cause, strict=True))
+
+
+class _Forest:
+    """The union log with every tree hung up at one of its rows, so that paths are found by climbing."""
+
+    def __init__(self, first: IntArray, second: IntArray) -> None:
+        self.size = len(first)
+        edges: dict[int, list[tuple[int, int]]] = {}
+        for number, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+            edges.setdefault(a, []).append((b, number))
+            edges.setdefault(b, []).append((a, number))
+        self._above: dict[int, tuple[int, int]] = {}
+        self._depth: dict[int, int] = {}
+        for top in edges:
+            if top not in self._depth:
+                self._hang(top, edges)
+
+    def path(self, start: int, goal: int) -> list[int]:
+        """Return the numbers of the edges between two rows; KeyError if there is no path."""
+        rising: list[int] = []
+        falling: list[int] = []
+        while start != goal:
+            if self._depth[start] >= self._depth[goal]:
+                start, number = self._above[start]
+                rising.append(number)
+            else:
+                goal, number = self._above[goal]
+                falling.append(number)
+        return rising + falling[::-1]
+
+    def _hang(self, top: int, edges: dict[int, list[tuple[int, int]]]) -> None:
+        self._depth[top] = 0
+        waiting = deque([top])
+        while waiting:
+            row = waiting.popleft()
+            for below, number in edges[row]:
+                if below not in self._depth:
+                    self._depth[below] = self._depth[row] + 1
+                    self._above[below] = (row, number)
+                    waiting.append(below)

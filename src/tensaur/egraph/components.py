@@ -1,0 +1,41 @@
+"""Components and spanning forests of graphs given as columns of edges, by SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensaur.egraph.relations import IntArray
+
+
+def connected(first: IntArray, second: IntArray, size: int) -> IntArray:
+    """Return the number of the connected component of each of `size` nodes."""
+    return _components(first, second, size, "weak")
+
+
+def strongly_connected(parent: IntArray, child: IntArray, size: int) -> IntArray:
+    """Return the number of the strongly connected component of each of `size` nodes."""
+    return _components(parent, child, size, "strong")
+
+
+def spanning_forest(first: IntArray, second: IntArray, size: int) -> IntArray:
+    """Return the positions of distinct edges that connect what all connect, the earliest if possible."""
+    from scipy.sparse import coo_array  # noqa: PLC0415  # heavy: imported when used
+    from scipy.sparse.csgraph import minimum_spanning_tree  # noqa: PLC0415
+
+    # The weights make the forest prefer earlier edges, and lead back to their positions.
+    weights = np.arange(1.0, len(first) + 1)
+    forest = minimum_spanning_tree(
+        coo_array((weights, (first, second)), shape=(size, size)).tocsr()
+    )
+    return np.sort(forest.data.astype(np.int64) - 1)
+
+
+def _components(first: IntArray, second: IntArray, size: int, connection: str) -> IntArray:
+    from scipy.sparse import coo_array  # noqa: PLC0415  # heavy: imported when used
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    ones = np.ones(len(first), np.int8)
+    graph = coo_array((ones, (first, second)), shape=(size, size)).tocsr()
+    _, component = connected_components(graph, directed=True, connection=connection)
+    result: IntArray = component.astype(np.int64)
+    return result
