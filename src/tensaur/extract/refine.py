@@ -69,17 +69,24 @@ class Refinement:
     def run(
         self, solve: Solve, budget: int | None, *, loaded_only: bool = False, bias: float = 0.0
     ) -> Refined:
-        """Extract and measure in turns; `solve(problem, final)` may be quick while `final` is False."""
+        """Extract and measure in turns; `solve(problem, final)` may be quick while `final` is False.
+
+        Once the time for measuring is over, new forms without a measured price are left out: their
+        estimates are low on purpose, and would draw the extraction to whatever was not measured.
+        """
         final = False
         while True:
+            over = self.clock() >= self.deadline
+            avoided = self.refused | ~self.exact if over else self.refused
             problem = self.space.problem(
-                self.prices, self.refused, budget, loaded_only=loaded_only, bias=bias
+                self.prices, avoided, budget, loaded_only=loaded_only, bias=bias
             )
             solution = solve(problem, final)
             picked = self.space.picked(problem, solution)
             used = used_queries(picked.values())
             missing = [number for number in used if not self.exact[number]]
-            if missing and self._measure(missing):
+            if missing and not over:
+                self._measure(missing)
                 continue
             if final:
                 return self._refined(problem, solution, picked, len(missing))
@@ -100,8 +107,7 @@ class Refinement:
             estimated,
         )
 
-    def _measure(self, missing: list[int]) -> bool:
-        before = int(self.exact.sum())
+    def _measure(self, missing: list[int]) -> None:
         try:
             for number in sorted(missing, key=lambda number: -self.prices[number]):
                 if self.clock() >= self.deadline:
@@ -112,7 +118,6 @@ class Refinement:
         except KeyboardInterrupt:  # measuring is over, what is measured counts
             self.deadline = -math.inf
         self._rescale()
-        return int(self.exact.sum()) > before
 
     def _rescale(self) -> None:
         """Scale the estimates of each kind of group by what measuring that kind showed."""
