@@ -114,8 +114,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     """Print the table; 1 if a model is left out, or Tensaur failed on it or changed its outputs."""
     options = arguments()
-    limit = options.time_limit or (8.0 if options.quick else 60.0)
-    plan = Plan(optimise=limit, time=3.0 if options.quick else 20.0)
+    limit = options.time_limit or (5.0 if options.quick else 60.0)
+    plan = Plan(optimise=limit, time=2.0 if options.quick else 20.0)
     entries = chosen(options.only, options.quick, options.all)
     table = rows(entries, plan)
     about = environment(_PACKAGES)
