@@ -8,13 +8,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tensaur.ir.rule import Rule
-from tensaur.rules import activation, elementwise, layout, matmul, slicing
+from tensaur.rules import (
+    activation,
+    convolution,
+    elementwise,
+    layout,
+    matmul,
+    normalisation,
+    pooling,
+    reduction,
+    slicing,
+)
 
 _FAMILIES = {
-    "elementwise": elementwise.RULES,
     "activation": activation.RULES,
+    "convolution": convolution.RULES,
+    "elementwise": elementwise.RULES,
     "layout": layout.RULES,
     "matmul": matmul.RULES,
+    "normalisation": normalisation.RULES,
+    "pooling": pooling.RULES,
+    "reduction": reduction.RULES,
     "slicing": slicing.RULES,
 }
 

@@ -17,6 +17,8 @@ from tensaur.ir.operator import Operator
 from tensaur.ir.term import derived
 from tensaur.ir.types import DType, Fact, Known, Shape, TensorType, broadcast
 
+_NUMPY_FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64})
+
 
 def shape_of(fact: Fact) -> Shape:
     """Return the shape of a tensor; ValueError if its rank is unknown."""
@@ -84,6 +86,14 @@ def filled(fact: Fact, number: float) -> bool:
         return False
     expected = np.full(fact.value.shape, number).astype(kind)
     return fact.value.array is not None and fact.value.array.tobytes() == expected.tobytes()
+
+
+@derived
+def lowest_filled(fact: Fact, lowest: float) -> bool:
+    """Whether every element is `lowest` (minus infinity) or the least finite number of its type."""
+    array = _elements(fact)
+    least = float(np.finfo(fact.dtype.numpy).min) if fact.dtype in _NUMPY_FLOATS else lowest
+    return array is not None and bool(np.all(array <= least))
 
 
 @derived
@@ -228,6 +238,13 @@ def alike_items_but(axis: int, rank: int, facts: tuple[Fact, ...]) -> bool:
     """Whether a sequence of tensors of at least `rank` axes certainly differs along one axis only."""
     shapes = [shape_of(fact) for fact in facts]
     return len(shapes[0]) >= rank and _alike_but(axis, shapes)
+
+
+@derived
+def fits_from(axis: int, fact: Fact, part: Fact) -> bool:
+    """Whether `part` certainly has the shape of a tensor from an axis on."""
+    shape = shape_of(fact)
+    return -len(shape) <= axis < len(shape) and same_shape(shape[axis:], shape_of(part))
 
 
 @derived

@@ -40,6 +40,7 @@ from tensaur.synth.settle import Hint, Leaf, Proposal, Settling
 _RANKS = (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5)
 _SIZES = (1, 2, 2, 3, 3, 4)
 _SETTLINGS = 16  # ways to choose constants and symbols for one set of leaf types
+_PATIENCE = 6  # failures at one condition that never held before leaf types are given up
 _DRAWS = 8  # samples of one operator, of which the one that fits best is taken
 
 
@@ -69,6 +70,7 @@ class _Draft:
     samples: list[_Drawn] = field(default_factory=list)
     settled: dict[str, Leaf] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    patience: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +103,12 @@ class InstanceSampler:
             if not self._walk(term, output, draft):
                 return
             output = self._vary(output)
-        ill_typed = 0
+        draft.patience = [_PATIENCE] * (len(self.rule.when) + 1)
         for _ in range(_SETTLINGS):
-            bindings = self._settle(draft)
-            if bindings is None:
-                continue
-            instance = self._instance(draft, bindings)
+            instance = self._settle(draft)
             if instance is not None:
                 yield instance
-            ill_typed += instance is None
-            if ill_typed > 2:
+            if 0 in draft.patience:
                 return
 
     # Walking from the result to the leaves.
@@ -145,6 +143,7 @@ class InstanceSampler:
         if sample is None:
             return False
         draft.samples.append(_Drawn(kind, sample))
+        sample = self._nudged(term, sample, draft)
         self._bind(term, sample.op, draft)
         below = list(zip(self._input_terms(term, sample, draft), sample.inputs, strict=False))
         self.rng.shuffle(below)
@@ -237,15 +236,48 @@ class InstanceSampler:
                 changes[name] = value
             elif value.name in draft.attrs:
                 changes[name] = draft.attrs[value.name]
-            elif self._suggested(value) and self.rng.random() < 0.5:
-                changes[name] = self.rng.choice(self._suggested(value))
+            else:
+                changes.update((name, item) for item in self._suggested(value, draft))
         try:
             return Sample(dataclasses.replace(sample.op, **changes), sample.inputs)
         except (TypeError, ValueError, TypeMismatch):
             return None
 
-    def _suggested(self, value: AttrVar) -> list[Any]:
-        return self._hints[value.name].values if value.name in self._hints else []
+    def _suggested(self, value: AttrVar, draft: _Draft) -> list[Any]:
+        """Return perhaps one value that the rule's conditions suggest for an attribute."""
+        hint = self._hints.get(value.name)
+        if hint is None:
+            return []
+        linked = [draft.attrs[name] for name in hint.linked if name in draft.attrs]
+        if hint.values and self.rng.random() < 0.5:
+            return [self.rng.choice(hint.values)]
+        return [self.rng.choice(linked)] if linked and self.rng.random() < 0.2 else []
+
+    def _nudged(self, term: Apply, sample: Sample, draft: _Draft) -> Sample:
+        """Perhaps set items of free list attributes to 0, such as pads, or to sizes of an input.
+
+        Rules like to have such attributes, which independent draws seldom give.
+        """
+        fixed = {name for name, _ in self._wanted(term, draft)}
+        bound = isinstance(term.op, OpVar) and term.op.name in draft.ops
+        if bound or self.rng.random() > 0.35:
+            return sample
+        share = self.rng.choice((0.5, 1.0))
+        changes: dict[str, Any] = {}
+        for name in type(sample.op).field_names():
+            value = getattr(sample.op, name)
+            if name in fixed or not isinstance(value, tuple):
+                continue
+            if 0 in value:
+                changes[name] = tuple(0 if self.rng.random() < share else i for i in value)
+            elif value and self.rng.random() < 0.25:
+                changes[name] = self._tail(sample, len(value)) or value
+        return Sample(dataclasses.replace(sample.op, **changes), sample.inputs)
+
+    def _tail(self, sample: Sample, count: int) -> tuple[Any, ...]:
+        shapes = [item.shape for item in sample.inputs if isinstance(item, TensorType)]
+        fitting = [shape[-count:] for shape in shapes if shape and len(shape) > count]
+        return self.rng.choice(fitting) if fitting else ()
 
     def _bind(self, term: Apply, op: Operator, draft: _Draft) -> None:
         if isinstance(term.op, OpVar):
@@ -256,18 +288,24 @@ class InstanceSampler:
 
     # From proposals to leaves, and typing upwards.
 
-    def _settle(self, draft: _Draft) -> Bindings | None:
-        """Decide what is known of the leaves; None if the rule's conditions do not hold then."""
-        settle = Settling(self.rng, self._hints)
+    def _settle(self, draft: _Draft) -> Instance | None:
+        """Decide what is known of the leaves; None if a condition or a type is against it.
+
+        What stands in the way too often, and so lies in the operators and shapes, ends the patience.
+        """
+        settle = Settling(self.rng, self._hints, draft.leaves)
         draft.settled = {name: settle.leaf(name, kind) for name, kind in draft.leaves.items()}
         draft.sizes = settle.sizes
         facts = {name: leaf.fact for name, leaf in draft.settled.items()}
         bindings = Bindings(facts, draft.attrs, draft.ops, draft.lengths)
-        try:
-            holds = all(evaluate_derived(item, bindings) for item in self.rule.when)
-        except (NotApplicable, TypeMismatch):
-            return None
-        return bindings if holds else None
+        for number, condition in enumerate(self.rule.when):
+            if not _holds(condition, bindings):
+                draft.patience[number] -= 1
+                return None
+            draft.patience[number] = _SETTLINGS
+        instance = self._instance(draft, bindings)
+        draft.patience[-1] -= instance is None
+        return instance
 
     def _instance(self, draft: _Draft, bindings: Bindings) -> Instance | None:
         """Type the found terms from the leaves upwards, concretely and as the rule sees them."""
@@ -282,6 +320,13 @@ class InstanceSampler:
         if isinstance(kinds[0], TensorType) and kinds[0].dtype not in self._admitted:
             return None
         return Instance(finds, draft.settled, bindings, draft.sizes)
+
+
+def _holds(condition: Derived, bindings: Bindings) -> bool:
+    try:
+        return bool(evaluate_derived(condition, bindings))
+    except (NotApplicable, TypeMismatch):
+        return False
 
 
 def _concrete_fact(leaf: Leaf) -> Fact:

@@ -45,25 +45,34 @@ class Hint:
     wanted: bool = False
 
 
+_NO_HINT = Hint()
+
+
 class Settling:
     """Decides for one instance which leaves are inputs, constants or literals, and what is symbolic."""
 
-    def __init__(self, rng: Random, hints: Mapping[str, Hint]) -> None:
+    def __init__(
+        self, rng: Random, hints: Mapping[str, Hint], proposals: Mapping[str, Proposal]
+    ) -> None:
         self.rng = rng
         self.hints = hints
+        self._models = proposals
         self.sizes: dict[str, int] = {}
         self._settled: dict[str, Known] = {}
         self._constants = rng.choice((0.1, 0.5, 0.9))
         self._literals = rng.choice((0.05, 0.3, 0.7))
         self._symbols = rng.choice(("none", "none", "value", "axis", "rank"))
         self._share = rng.choice((0.3, 1.0))
+        self._borrows = rng.choice((0.0, 0.0, 0.3, 0.6))
+        self._form = rng.choice((self._same, self._suffix, self._coarse))
 
     def leaf(self, name: str, proposal: Proposal) -> Leaf:
         """Settle one leaf."""
         rng = self.rng
         if isinstance(proposal, Known):
             return self._given(proposal)
-        hint = self.hints.get(name, Hint())
+        hint = self.hints.get(name, _NO_HINT)
+        proposal = self._shaped(proposal, hint)
         hints = [item for item in hint.values if isinstance(item, (int, float))]
         wish = 0.75 if hints else 0.5 if hint.wanted else self._literals
         if rng.random() < wish:
@@ -72,8 +81,6 @@ class Settling:
                 self._settled[name] = value
                 return Leaf(value.type, value, Fact(value.type, value, constant=True))
         if rng.random() < self._constants:
-            if rng.random() < 0.15:
-                proposal = TensorType(proposal.dtype, self._coarse(proposal.static_shape or ()))
             return Leaf(proposal, None, Fact(proposal, None, constant=True))
         return Leaf(proposal, None, Fact(self._abstract(name, proposal)))
 
@@ -83,8 +90,24 @@ class Settling:
         numbers = [float(item) for item in known if item]
         return [*numbers, *(1 / item for item in numbers)]
 
+    def _shaped(self, proposal: TensorType, hint: Hint) -> TensorType:
+        """Perhaps take a shape like that of a linked variable, or one that broadcasts to its own."""
+        shape = proposal.static_shape or ()
+        if hint.linked and self.rng.random() < self._borrows:
+            model = self._models.get(self.rng.choice(hint.linked))
+            if isinstance(model, TensorType) and model.dtype is proposal.dtype:
+                return TensorType(proposal.dtype, self._form(model.static_shape or ()))
+        if self.rng.random() < 0.1:
+            return TensorType(proposal.dtype, self._coarse(shape))
+        return proposal
+
+    def _same(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape
+
+    def _suffix(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape[self.rng.randint(0, len(shape)) :]
+
     def _coarse(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return a shape that broadcasts to `shape`, such as that of a value per channel."""
         kept = [dim if self.rng.random() < 0.5 else 1 for dim in shape]
         while kept and kept[0] == 1 and self.rng.random() < 0.7:
             kept.pop(0)

@@ -24,6 +24,7 @@ from tensaur.ir.types import Array, DType, Fact, TensorType, meet
 from tensaur.synth.data import Kind, close, fill, identical
 from tensaur.synth.instances import Instance, InstanceSampler
 
+LEAST_ATTEMPTS = 1500
 ATTEMPTS_PER_TRIAL = 40  # drawn instances for one on which the rule applies, before giving up
 _FAILURES = 12  # how many counterexamples to look at for the smallest
 
@@ -151,7 +152,7 @@ class _Trial:
 
     def run(self, trials: int) -> Coverage:
         """Draw until enough instances, failures or attempts."""
-        attempts = trials * ATTEMPTS_PER_TRIAL
+        attempts = LEAST_ATTEMPTS + trials * ATTEMPTS_PER_TRIAL
         for instance, application in applications(self.rule, self._seed, attempts):
             self.consider(instance, application)
             if self._instances >= trials or len(self.failures) >= _FAILURES:
