@@ -64,11 +64,15 @@ class Budget:
         self.clock = clock
         self.turn = 0
         self.truncated = False
-        self._deadline = clock() + limits.seconds
-        self._interrupted = False
         self._held = 0
         self._reserved = 0.0
+        self.start()
+
+    def start(self) -> None:
+        """Let the time begin now."""
+        self._deadline = self.clock() + self.limits.seconds
         self._matching_until = self._deadline
+        self._interrupted = False
 
     def enough_matching(self) -> bool:
         """Tell whether an iteration should find no more, so that time is left to apply what it found."""

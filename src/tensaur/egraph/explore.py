@@ -64,6 +64,7 @@ class Explorer:
     def run(self) -> Exploration:
         """Explore; a limit, saturation or Ctrl-C ends it and is returned, never raised."""
         records: list[Iteration] = []
+        self._budget.start()
         self._egraph.node_limit = self._limits.nodes
         self._egraph.rebuild()
         if self._filter is not CycleFilter.NONE:

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 
 from tensaur.egraph.budget import StopReason
 
+# Reasons that a record lists; they may name shapes, so there may be very many.
+_REASONS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class RuleRecord:
     """One rule in one iteration, in numbers of matches.
 
     `matches` were found, `applied` now (earlier ones are not applied again), `skipped` because they
-    would have closed a cycle, `rejected` by reason; the rest was applied before or is over budget.
+    would have closed a cycle, `rejected` by reason (the most frequent ones); the rest was applied before or is over budget.
     """
 
     rule: str
@@ -76,6 +79,7 @@ class RuleTally:
 
     def record(self) -> RuleRecord:
         """Return the counts as a record."""
-        return RuleRecord(
-            self.rule, self.matches, self.applied, self.skipped, dict(sorted(self.rejected.items()))
-        )
+        most = self.rejected.most_common(_REASONS)
+        rest = sum(self.rejected.values()) - sum(count for _, count in most)
+        rejected = dict(most) | ({"other reasons": rest} if rest else {})
+        return RuleRecord(self.rule, self.matches, self.applied, self.skipped, rejected)
