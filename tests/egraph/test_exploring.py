@@ -70,7 +70,7 @@ def refuse(item: Any) -> None:
 
 @derived
 def is_square(item: Any) -> bool:
-    return item.shape[0] == item.shape[1]
+    return bool(item.shape[0] == item.shape[1])
 
 
 @derived
