@@ -11,15 +11,18 @@ from hypothesis import given, settings
 
 from tensaur.errors import ExtractionError
 from tensaur.extract.bits import BitCosts
+from tensaur.extract.cuts import Loops
 from tensaur.extract.greedy import Network, consider_tree
+from tensaur.extract.highs import Session
 from tensaur.extract.ilp import IntegerSearch
+from tensaur.extract.model import Constraints
 from tensaur.extract.problem import Incumbent, Problem, Stop, check
 from tensaur.extract.solve import METHODS, extract
 from tests.extract.oracle import best_cost, layered, problems
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_greedy_is_not_below_the_optimum_and_the_program_meets_it(problem):
     best = best_cost(problem)
     for method in METHODS:
@@ -37,7 +40,7 @@ def test_greedy_is_not_below_the_optimum_and_the_program_meets_it(problem):
 
 
 @given(problems(budget=True))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_budgets_are_kept(problem):
     best = best_cost(problem)
     for method in METHODS:
@@ -106,7 +109,7 @@ def test_zero_costs_everywhere_still_give_an_acyclic_choice():
 
 @pytest.mark.parametrize("scale", [1, 1_000, 1_000_003, 10**9 + 7])
 def test_large_costs_stay_exact(scale):
-    problem = layered(4, 4, seed=3)
+    problem = layered(3, 3, seed=3)
     small = extract(problem, "ilp")
     scaled = Problem(
         problem.node_class,
@@ -125,7 +128,7 @@ def test_large_costs_stay_exact(scale):
 
 
 def test_the_program_is_never_worse_than_greedy_and_proves_networks():
-    problem = layered(5, 6, seed=1)
+    problem = layered(4, 4, seed=1)
     costs = [extract(problem, method) for method in ("tree", "dag", "ilp")]
     assert costs[0].cost >= costs[1].cost >= costs[2].cost
     assert costs[2].proved
@@ -133,7 +136,7 @@ def test_the_program_is_never_worse_than_greedy_and_proves_networks():
 
 
 def test_the_seed_changes_no_optimum():
-    problem = layered(4, 4, seed=2)
+    problem = layered(3, 3, seed=2)
     assert {extract(problem, "ilp", seed=seed).cost for seed in (0, 1, 2**40)} == {
         extract(problem, "ilp").cost
     }
@@ -176,6 +179,63 @@ def test_ctrl_c_inside_the_solver_keeps_the_incumbent():
     check(problem, found)
     assert found.stop in (Stop.INTERRUPTED, Stop.PROVED)
     assert time.perf_counter() - start < 60
+
+
+@given(problems(budget=True))
+@settings(max_examples=80, deadline=None)
+def test_loops_found_in_whole_points_suffice(problem):
+    # Without help from the relaxation and from stated pairs, every loop is met in branch and bound.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IntegerSearch, "_relax", lambda self, current: None)
+        patch.setattr(Loops, "pairs", lambda self: Constraints())
+        best = best_cost(problem)
+        if best is None:
+            with pytest.raises(ExtractionError):
+                extract(problem)
+        else:
+            found = extract(problem)
+            assert (found.cost, found.proved) == (best, True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_loops_found_in_fractional_points_do_not_cut_off_the_optimum(seed):
+    problem = layered(3, 4, seed=seed)
+    plain = extract(problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IntegerSearch, "_relax", lambda self, current: None)
+        assert extract(problem).cost == plain.cost
+
+
+def test_a_failing_solver_keeps_the_incumbent(monkeypatch):
+    def refuse(self, model):
+        raise ExtractionError("highs: a model was refused")
+
+    monkeypatch.setattr(Session, "_load", refuse)
+    found = extract(layered(4, 5, seed=7))
+    assert found.stop is Stop.SOLVER
+    assert not found.proved
+
+
+def test_a_misled_solver_is_not_believed(monkeypatch):
+    solve = Session.solve
+
+    def lie(self, start, deadline, watch):
+        return solve(
+            self,
+            start,
+            deadline,
+            lambda point, cost: watch(point, cost - 10.0 * (start is not None)),
+        )
+
+    problem = layered(3, 4, seed=8)
+    honest = extract(problem)
+    monkeypatch.setattr(Session, "solve", lie)
+    assert extract(problem).cost == honest.cost
+
+
+def test_the_solver_writes_nothing(capfd):
+    assert extract(layered(3, 4, seed=9)).proved
+    assert capfd.readouterr() == ("", "")
 
 
 def test_bit_sets():

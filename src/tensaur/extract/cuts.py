@@ -248,8 +248,12 @@ class Loops:
     def _state(self, loops: Iterable[Loop]) -> Constraints:
         found = Constraints()
         for loop in loops:
-            if loop not in self.added:
-                self.added.add(loop)
-                entrances = self.model.columns_of(self._entrances(loop.members))
-                found.add(0.0, entrances, [int(self.model.class_column[loop.cls])], np.inf)
+            if loop in self.added:
+                continue
+            self.added.add(loop)
+            head = int(self.model.class_column[loop.cls])
+            entrances = self.model.columns_of(self._entrances(loop.members))
+            # A head with one row, which enters the loop itself, makes the formula empty.
+            if head not in entrances:
+                found.add(0.0, entrances, [head], np.inf)
         return found

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tensaur.errors import ExtractionError
 from tensaur.extract.model import Constraints, FloatArray, Model
 
-Watcher = Callable[[FloatArray], bool]
-"""Is handed each improving solution while HiGHS searches; returns whether to stop the search."""
+Watcher = Callable[[FloatArray, float], bool]
+"""Is handed each improving point and its objective while HiGHS searches; returns whether to stop."""
 
 PRECISION = 1e-9
 """Feasibility tolerances: costs of 10^9 ns may differ by one."""
@@ -28,12 +29,15 @@ GRACE_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one run found: `point` is None without a solution, `bound` a lower bound on the objective.
+    """What one run found: `point` is None without a solution, `objective` is what it is said to cost.
+
+    `bound` is a lower bound on the objective.
 
     `complete` tells that the run ended by itself, with the optimum or with a proof that there is none.
     """
 
     point: FloatArray | None
+    objective: float
     bound: float
     complete: bool
 
@@ -60,7 +64,7 @@ class Session:
         """Add constraints to the model."""
         if not len(rows):
             return
-        self._highs.addRows(
+        status = self._highs.addRows(
             len(rows),
             np.array(rows.lower),
             np.array(rows.upper),
@@ -69,6 +73,7 @@ class Session:
             np.array(rows.column, dtype=np.int32),
             np.array(rows.value),
         )
+        self._expect("constraints", status)
 
     def relax(self, deadline: float) -> Answer:
         """Solve the linear relaxation."""
@@ -76,19 +81,20 @@ class Session:
         self._run(deadline)
         status = self._highs.getModelStatus()
         if status == self._highspy.HighsModelStatus.kInfeasible:
-            return Answer(None, np.inf, True)
+            return Answer(None, np.inf, np.inf, True)
         if status != self._highspy.HighsModelStatus.kOptimal:
-            return Answer(None, -np.inf, False)
+            return Answer(None, np.inf, -np.inf, False)
         bound = self._highs.getInfo().objective_function_value * self.unit
-        return Answer(self._point(), bound, True)
+        return Answer(self._point(), bound, bound, True)
 
     def solve(self, start: FloatArray | None, deadline: float, watch: Watcher) -> Answer:
         """Solve the integer program, from a first solution if there is one."""
         self._integrality(self._highspy.HighsVarType.kInteger)
+        self._highs.clearSolver()  # it would start from what it found before
         if start is not None:
             solution = self._highspy.HighsSolution()
             solution.col_value = start.tolist()
-            self._highs.setSolution(solution)
+            self._expect("a first solution", self._highs.setSolution(solution))
         self._watch = watch
         self._run(deadline)
         self._watch = None
@@ -98,12 +104,14 @@ class Session:
         status, info = self._highs.getModelStatus(), self._highs.getInfo()
         known = self._highspy.HighsModelStatus
         if status == known.kInfeasible:
-            return Answer(None, np.inf, True)
+            return Answer(None, np.inf, np.inf, True)
         bound = info.mip_dual_bound * self.unit
         if not np.isfinite(bound):
             bound = -np.inf
-        found = np.isfinite(info.objective_function_value) and info.primal_solution_status == 2
-        return Answer(self._point() if found else None, bound, status == known.kOptimal)
+        objective = info.objective_function_value * self.unit
+        found = np.isfinite(objective) and info.primal_solution_status == 2
+        point = self._point() if found else None
+        return Answer(point, objective, bound, status == known.kOptimal)
 
     def _point(self) -> FloatArray:
         return np.array(self._highs.getSolution().col_value, dtype=np.float64)
@@ -119,7 +127,7 @@ class Session:
             "mip_feasibility_tolerance": PRECISION,
         }
         for name, value in options.items():
-            self._highs.setOptionValue(name, value)
+            self._expect(f"option {name}", self._highs.setOptionValue(name, value))
 
     def _load(self, model: Model) -> None:
         lp = self._highspy.HighsLp()
@@ -135,7 +143,11 @@ class Session:
         lp.a_matrix_.start_ = np.array(rows.start, dtype=np.int32)
         lp.a_matrix_.index_ = np.array(rows.column, dtype=np.int32)
         lp.a_matrix_.value_ = np.array(rows.value)
-        self._highs.passModel(lp)
+        self._expect("a model", self._highs.passModel(lp))
+
+    def _expect(self, what: str, status: Any) -> None:
+        if status == self._highspy.HighsStatus.kError:
+            raise ExtractionError(f"highs: {what} was refused")
 
     def _integrality(self, kind: Any) -> None:
         kinds = np.full(len(self._binary), int(kind), dtype=np.uint8)
@@ -162,7 +174,9 @@ class Session:
         event.interrupt(self._stop.is_set())
 
     def _on_solution(self, event: Any) -> None:
-        if self._watch is not None and self._watch(np.array(event.data_out.mip_solution)):
+        data = event.data_out
+        objective = data.objective_function_value * self.unit
+        if self._watch is not None and self._watch(np.array(data.mip_solution), objective):
             self._stop.set()
 
 

@@ -59,6 +59,7 @@ class IntegerSearch:
     lower_bound: int = 0
     stop: Stop = Stop.TIME_LIMIT
     known: set[Loop] = field(default_factory=set)
+    warm: bool = True
     stuck: bool = False
 
     def run(self) -> Stop:
@@ -68,8 +69,15 @@ class IntegerSearch:
                 self._round()
         except KeyboardInterrupt:
             self.stop = Stop.INTERRUPTED
+        except ExtractionError:
+            # Whatever befell the solver, a known solution stays one.
+            if self.incumbent.chosen is None:
+                raise
+            self.stuck = True
         if self._proved():
             self.stop = Stop.PROVED
+        elif self.stuck:
+            self.stop = Stop.SOLVER
         return self.stop
 
     def _left(self) -> float:
@@ -112,7 +120,7 @@ class IntegerSearch:
             if answer.point is None:
                 return
             self._believe(answer.bound)
-            self._round_off(current, answer.point)
+            self.round_off(current, answer.point)
             cuts = current.loops.fractional(answer.point)
             current.session.add(cuts)
             bounds.append(answer.bound)
@@ -120,43 +128,35 @@ class IntegerSearch:
                 return
 
     def _branch(self, current: _Round) -> bool:
-        """Solve the integer program; return whether constraints were missing in it."""
-        cuts = Constraints()
-        failures: list[Exception] = []
-
-        def watch(point: FloatArray) -> bool:
-            try:
-                found = self._inspect(current, point)
-            except Exception as error:  # must not unwind through the solver
-                failures.append(error)
-                return True
-            cuts.extend(found)
-            return len(found) > 0
-
+        """Solve the integer program; return whether it has to be solved again."""
+        watcher = _Watcher(self, current)
         start = None
-        if self.incumbent.chosen is not None:
+        if self.warm and self.incumbent.chosen is not None:
             start = current.model.point(current.reduced.lower(self.incumbent.chosen))
-        answer = current.session.solve(start, self.deadline, watch)
-        if answer.point is not None and not len(cuts):
-            watch(answer.point)
-        if failures:
-            raise failures[0]
-        current.session.add(cuts)
-        self._conclude(answer, current, len(cuts) > 0)
-        return len(cuts) > 0
+        answer = current.session.solve(start, self.deadline, watcher)
+        if answer.point is not None and not watcher.stopped:
+            watcher(answer.point, answer.objective)
+        if watcher.failure is not None:
+            raise watcher.failure
+        current.session.add(watcher.cuts)
+        if watcher.misled:
+            self.stuck = not self.warm
+            self.warm = False
+        elif answer.complete and answer.point is None and self.incumbent.chosen is None:
+            raise ExtractionError(f"no solution of at most {self.problem.size_budget} bytes exists")
+        else:
+            self._believe(answer.bound)
+        if not watcher.stopped:
+            self._conclude(answer)
+        return watcher.stopped and not self.stuck
 
-    def _conclude(self, answer: Answer, current: _Round, cut: bool) -> None:
-        if answer.complete and answer.point is None:
-            self._close()
-            return
-        self._believe(answer.bound)
-        if cut or self._proved():
-            return
+    def _conclude(self, answer: Answer) -> None:
+        """Judge a run that ended by itself, or at the deadline."""
         off = self.incumbent.cost - answer.bound
-        if answer.complete and off <= max(0.5, BOUND_MARGIN * answer.bound):
+        if answer.complete and answer.point is not None and off <= _slack(answer.bound):
             self._close()
-        elif self._left() > 0:
-            self.stop, self.stuck = Stop.SOLVER, True
+        elif self._left() > 0 and not self._proved():
+            self.stuck = True
 
     def _believe(self, bound: float) -> None:
         """Take over a bound on the reduced problem, less what floating point may have added."""
@@ -166,23 +166,9 @@ class IntegerSearch:
 
     def _close(self) -> None:
         """Note that nothing cheaper than the incumbent exists."""
-        if self.incumbent.chosen is None:
-            raise ExtractionError(
-                f"no solution has a size of at most {self.problem.size_budget} bytes"
-            )
         self.lower_bound = max(self.lower_bound, int(self.incumbent.cost))
 
-    def _inspect(self, current: _Round, point: FloatArray) -> Constraints:
-        """Consider a whole point as a solution; return constraints against it if it is cyclic."""
-        chosen = current.model.choice(point)
-        cuts = current.loops.chosen(current.loops.needed(chosen))
-        if cuts is None:
-            self.incumbent.consider(current.reduced.lift(chosen))
-            cuts = Constraints()
-        self._round_off(current, point)
-        return cuts
-
-    def _round_off(self, current: _Round, point: FloatArray) -> None:
+    def round_off(self, current: _Round, point: FloatArray) -> None:
         """Make a solution near a point: rows that the point uses are cheap in a greedy choice."""
         cost = current.reduced.problem.cost
         unused = np.clip(1.0 - current.model.of_rows(point), 0.0, 1.0)
@@ -191,3 +177,45 @@ class IntegerSearch:
             dearer = cost * 16.0 + max(16.0 * price * float(cost.max()), 16.0)
             chosen = current.network.dag((dearer * unused).astype(np.int64))
             self.incumbent.consider(current.reduced.lift(chosen))
+
+
+@dataclass(slots=True)
+class _Watcher:
+    """Turns the points that the solver finds into solutions, or into constraints against them."""
+
+    search: IntegerSearch
+    current: _Round
+    cuts: Constraints = field(default_factory=Constraints)
+    stopped: bool = False
+    misled: bool = False
+    failure: Exception | None = None
+
+    def __call__(self, point: FloatArray, objective: float) -> bool:
+        """Look at a point; return whether the solver must stop."""
+        try:
+            self._look(point, objective)
+        except Exception as error:  # must not unwind through the solver
+            self.failure, self.stopped = error, True
+        return self.stopped
+
+    def _look(self, point: FloatArray, objective: float) -> None:
+        current, search = self.current, self.search
+        chosen = current.model.choice(point)
+        cuts = current.loops.chosen(current.loops.needed(chosen))
+        if cuts is None:
+            search.incumbent.consider(current.reduced.lift(chosen))
+        else:
+            self.cuts.extend(cuts)
+            self.stopped = True
+            # A loop that is already stated and still chosen: the solver ignores its own constraints.
+            search.stuck = search.stuck or not len(self.cuts)
+        search.round_off(current, point)
+        # HiGHS at times believes a first solution to be cheaper than it is, and misses better ones.
+        true = float(current.model.objective() @ point)
+        if abs(true - objective) > _slack(true):
+            self.misled = self.stopped = True
+
+
+def _slack(value: float) -> float:
+    """Return by how much two equal totals of whole costs may differ in floating point."""
+    return max(0.5, BOUND_MARGIN * abs(value))
