@@ -10,7 +10,7 @@ from tensaur.ir.term import Apply, OpVar, evaluate_derived, subterms
 from tensaur.rules import ALL_RULES
 from tensaur.synth.verify import applications, directions, verify
 
-TRIALS = 24
+TRIALS = 20
 
 
 def _named(rules: tuple[Rule, ...]) -> list[object]:

@@ -363,7 +363,7 @@ _TRANSPOSED = (
             blocksize=block_size(w),
             mode="CRD",
         ),
-        when=(constant(b), *_separate),
+        when=(*_separate, constant(b)),
         exactness=ROUNDING,
     ),
 )

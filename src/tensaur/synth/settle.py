@@ -61,7 +61,7 @@ class Settling:
         self._settled: dict[str, Known] = {}
         self._constants = rng.choice((0.1, 0.5, 0.9))
         self._literals = rng.choice((0.05, 0.3, 0.7))
-        self._symbols = rng.choice(("none", "none", "value", "axis", "rank"))
+        self._symbols = rng.choice(("none", "value", "axis", "axis", "rank"))
         self._share = rng.choice((0.3, 1.0))
         self._borrows = rng.choice((0.0, 0.0, 0.3, 0.6))
         self._form = rng.choice((self._same, self._suffix, self._coarse))

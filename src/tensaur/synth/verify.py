@@ -24,8 +24,9 @@ from tensaur.ir.types import Array, DType, Fact, TensorType, meet
 from tensaur.synth.data import Kind, close, fill, identical
 from tensaur.synth.instances import Instance, InstanceSampler
 
-LEAST_ATTEMPTS = 1500
-ATTEMPTS_PER_TRIAL = 40  # drawn instances for one on which the rule applies, before giving up
+ATTEMPTS_PER_TRIAL = 60  # drawn instances for one on which the rule applies, before less will do
+FEW_INSTANCES = 8  # what will do then
+MOST_ATTEMPTS = 20_000
 _FAILURES = 12  # how many counterexamples to look at for the smallest
 
 _KINDS = {
@@ -56,7 +57,6 @@ class Coverage:
     """What one direction of a rule was tried on."""
 
     direction: str
-    attempts: int
     instances: int
     symbolic: int
     ranks: frozenset[int]
@@ -111,9 +111,9 @@ def directions(rule: Rule) -> tuple[Rule, ...]:
 def applications(rule: Rule, seed: int, attempts: int) -> Iterator[tuple[Instance, Application]]:
     """Yield instances of a one-way rule on which it applies, with what it makes there."""
     sampler = InstanceSampler(rule, Random(f"{rule.name}:{seed}"))
-    for _ in range(attempts):
+    for attempt in range(attempts):
         for instance in sampler.draw():
-            application = _apply(rule, instance)
+            application = _apply(rule, instance, attempt)
             if application is not None:
                 yield instance, application
                 break
@@ -121,19 +121,24 @@ def applications(rule: Rule, seed: int, attempts: int) -> Iterator[tuple[Instanc
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What a rule makes of an instance: one tree for each found term, with the facts inferred."""
+    """What a rule makes of an instance: one tree for each found term, with the facts inferred.
+
+    `attempt` counts the draws before this instance.
+    """
 
     makes: tuple[Tree | Var, ...]
     facts: tuple[Fact, ...]
+    attempt: int
 
 
-def _apply(rule: Rule, instance: Instance) -> Application | None:
+def _apply(rule: Rule, instance: Instance, attempt: int) -> Application | None:
     bindings = instance.bindings
     try:
         makes = tuple(resolve(term, bindings) for term in rule.makes)
-        return Application(makes, tuple(tree_fact(tree, bindings.facts) for tree in makes))
+        facts = tuple(tree_fact(tree, bindings.facts) for tree in makes)
     except (NotApplicable, TypeMismatch):
         return None
+    return Application(makes, facts, attempt)
 
 
 class _Trial:
@@ -152,14 +157,14 @@ class _Trial:
 
     def run(self, trials: int) -> Coverage:
         """Draw until enough instances, failures or attempts."""
-        attempts = LEAST_ATTEMPTS + trials * ATTEMPTS_PER_TRIAL
-        for instance, application in applications(self.rule, self._seed, attempts):
+        for instance, application in applications(self.rule, self._seed, MOST_ATTEMPTS):
             self.consider(instance, application)
-            if self._instances >= trials or len(self.failures) >= _FAILURES:
+            late = application.attempt > trials * ATTEMPTS_PER_TRIAL
+            wanted = FEW_INSTANCES if late else trials
+            if self._instances >= wanted or len(self.failures) >= _FAILURES:
                 break
         return Coverage(
             self.rule.name,
-            attempts,
             self._instances,
             self._symbolic,
             frozenset(self._ranks),
