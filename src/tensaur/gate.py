@@ -6,6 +6,7 @@ Decides with `runtime`'s comparison and timing; knows nothing of how candidates 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,9 @@ from tensaur.runtime.verdict import Verdict, faster
 # A gain below this is within what two sessions of one model differ by.
 MARGIN = 0.01
 
+# How often judging opens a session: comparing, and three replicates of two models in two processes.
+OPENINGS = 14
+
 # Bounds the one short race that chooses among the candidates.
 SCREENING_SECONDS = 3.0
 
@@ -48,7 +52,8 @@ class Judgement:
 class Gate:
     """The original, opened once, with the inputs on which every candidate is compared and timed.
 
-    `sizes` are the sizes that the symbolic dimensions of the original's values have on the first input.
+    `reserve` are the seconds that judging will spend on opening sessions alone; for large models that is
+    most of the time there is. `sizes` are the sizes that the symbolic dimensions of the original's values have on the first input.
     RuntimeFailure if the original itself cannot be run on random inputs and none were given.
     """
 
@@ -57,7 +62,9 @@ class Gate:
         self.original: Model = source.path or InFolder(source.proto, source.folder)
         self.options = options
         self.settings = Settings(threads=options.threads)
+        begin = time.perf_counter()
         self.session = open_session(self.original, self.settings)
+        self.reserve = OPENINGS * (time.perf_counter() - begin)
         self.feeds = self._feeds(self.session)
         self.sizes = {
             **observed_sizes(source.graph, source.proto, self.session, self.feeds[0]),

@@ -15,7 +15,7 @@ from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import graph_sizes
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Exploration, Explorer, Limits
-from tensaur.errors import ExtractionError, FoldingFailure, RuntimeFailure
+from tensaur.errors import ExtractionError, FoldingFailure, RuntimeFailure, UnsoundRule
 from tensaur.extract.lower import lower
 from tensaur.extract.problem import Problem, Solution
 from tensaur.extract.provenance import rules_used
@@ -35,6 +35,9 @@ Progress = Callable[[str], None]
 # Shares of the time limit: exploring, then everything up to and including extraction; timing has the rest.
 EXPLORING, CHOOSING = 0.25, 0.65
 
+# However long judging takes, this share is there for the phases before it.
+LEAST = 0.3
+
 # New forms must promise more than the prices are noisy. The careful candidate asks for more, since
 # single-operator prices miss what the runtime does across operators.
 BIASES = (0.02, 0.3)
@@ -42,12 +45,16 @@ BIASES = (0.02, 0.3)
 
 @dataclass
 class Run:
-    """The clock of one run: phases announced and timed, and what is left of the time limit."""
+    """The clock of one run: phases announced and timed, and what is left of the time limit.
+
+    `reserve` seconds at the end are kept for judging.
+    """
 
     options: Options
     say: Progress
     start: float = field(default_factory=time.perf_counter)
     seconds: dict[str, float] = field(default_factory=dict)
+    reserve: float = 0.0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -61,7 +68,9 @@ class Run:
 
     def deadline(self, share: float) -> float:
         """Return the clock time at which this share of the time limit is over."""
-        return self.start + share * self.options.seconds
+        whole = self.options.seconds
+        kept = whole if share >= 1.0 else max(whole - self.reserve, LEAST * whole)
+        return self.start + min(share * whole, kept)
 
     def left(self, share: float = 1.0) -> float:
         """Return the seconds until `deadline(share)`, at least 0."""
@@ -78,6 +87,10 @@ class Candidate:
     rewrites: tuple[Rewrite, ...]
 
 
+def _interrupted() -> Judgement:
+    return Judgement(None, "interrupted before anything was shown to be faster")
+
+
 @dataclass
 class Found:
     """What a run has so far: a result can be made of it at any time, since the original is there."""
@@ -87,7 +100,7 @@ class Found:
     exploration: Exploration | None = None
     before: Refined | None = None
     candidates: list[Candidate] = field(default_factory=list)
-    judgement: Judgement = field(default_factory=lambda: Judgement(None, "interrupted"))
+    judgement: Judgement = field(default_factory=_interrupted)
 
 
 def optimize(
@@ -108,6 +121,7 @@ def optimize(
             return _result(found, run)
         if gate is not None:
             found.sizes = graph_sizes(source.graph, gate.sizes)
+            run.reserve = gate.reserve
     try:
         with run.phase("exploring"):
             egraph, root, found.exploration = explore(source, run.options, run)
@@ -115,6 +129,8 @@ def optimize(
             found.before, found.candidates = choose(egraph, root, source, found.sizes, run)
         with run.phase("checking"):
             found.judgement = judge(gate, found.candidates, run)
+    except UnsoundRule as error:  # the e-graph is worthless now, the model is not
+        found.judgement = Judgement(None, f"a rule is unsound: {error}")
     except KeyboardInterrupt:  # what is there is the original
         pass
     return _result(found, run)
@@ -198,7 +214,7 @@ def _candidates(
             except ExtractionError:  # greedy choices may miss a size budget that the original meets
                 continue
             gain = space.price(before.picked, refinement.prices) - refined.cost
-            if gain < 0 or (found and not gain):
+            if gain < 0 or (not gain and (found or run.options.gate)):
                 continue
             graph = lower(space, refined.picked, source.graph)
             if all(graph.nodes != known.graph.nodes for known in found):
