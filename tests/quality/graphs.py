@@ -5,6 +5,7 @@ Also the ways from a graph to a model with named dimensions, and the search for 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -435,8 +436,16 @@ def _has_floats(facts: list[Fact]) -> bool:
     return all(not fact.is_tensor or fact.value or fact.dtype.bits > 8 for fact in facts)
 
 
-def rule_graph(rule: Any, rng: Random, tries: int = 200) -> Graph | None:
-    """Draw a graph that holds what a rule finds, with one more operator on some of its values."""
+@dataclass(frozen=True)
+class Planted:
+    """A graph that holds what a rule finds, and sizes for its symbols."""
+
+    graph: Graph
+    sizes: Mapping[str, int]
+
+
+def rule_graph(rule: Any, rng: Random, tries: int = 200) -> Planted | None:
+    """Draw a graph that holds what a rule finds, perhaps with more operators on its value."""
     if rule.group is not None:
         rule = rule.instance(rng.choice((2, 3)))
     sampler = InstanceSampler(rule, rng)
@@ -448,8 +457,8 @@ def rule_graph(rule: Any, rng: Random, tries: int = 200) -> Graph | None:
         for instance in sampler.draw():
             if rng.random() < 0.3:
                 graph = _of_instance(instance, rng)
-                if graph is not None:
-                    return graph
+                if graph is not None and graph.outputs:
+                    return Planted(graph, instance.sizes)
     return None
 
 

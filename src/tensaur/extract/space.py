@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tensaur.egraph.egraph import EGraph, Rows
 from tensaur.egraph.unions import LOADED
-from tensaur.errors import ExtractionError, TypeMismatch
+from tensaur.errors import TypeMismatch
 from tensaur.extract.fold import Folder
 from tensaur.extract.problem import Problem, Solution
 from tensaur.ir.graph import ConstantData, Graph, GraphBuilder, Output
@@ -331,13 +331,6 @@ def _leaf(fact: Fact, number: int) -> Operator:
     if fact.constant and isinstance(fact.type, TensorType):
         return Weight(f"x{number}", fact.type)
     return Input(f"x{number}", fact.type)
-
-
-def require_feasible(solution: Solution | None, what: str) -> Solution:
-    """Return the solution; ExtractionError if there is none."""
-    if solution is None:
-        raise ExtractionError(f"{what}: no graph can be extracted within the size budget")
-    return solution
 
 
 def used_queries(options: Iterable[Option]) -> list[int]:
