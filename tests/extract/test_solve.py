@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from tensaur.errors import ExtractionError
+from tensaur.extract import presolve
 from tensaur.extract.bits import BitCosts
 from tensaur.extract.cuts import Loops
 from tensaur.extract.greedy import Network, consider_tree
@@ -214,6 +215,14 @@ def test_a_failing_solver_keeps_the_incumbent(monkeypatch):
     found = extract(layered(4, 5, seed=7))
     assert found.stop is Stop.SOLVER
     assert not found.proved
+
+
+def test_a_problem_too_large_for_the_program_is_solved_greedily(monkeypatch):
+    monkeypatch.setattr(presolve, "SET_BYTES", 100)
+    problem = layered(3, 4, seed=0)
+    found = extract(problem)
+    assert found.stop is Stop.SOLVER
+    assert found.cost == extract(problem, "dag").cost
 
 
 def test_a_misled_solver_is_not_believed(monkeypatch):

@@ -18,7 +18,7 @@ from tensaur.extract.cuts import Loop, Loops
 from tensaur.extract.greedy import Network
 from tensaur.extract.highs import Answer, Session
 from tensaur.extract.model import Constraints, FloatArray, Model
-from tensaur.extract.presolve import Presolve, Reduced
+from tensaur.extract.presolve import Presolve, Reduced, fits_memory
 from tensaur.extract.problem import Incumbent, Problem, Stop
 
 RELAXATION_SHARE = 0.2
@@ -64,11 +64,14 @@ class IntegerSearch:
 
     def run(self) -> Stop:
         """Search until the incumbent is proved, or time or patience ends."""
+        self.stuck = not fits_memory(self.problem)
         try:
             while not self._proved() and not self.stuck and self._left() > 0:
                 self._round()
         except KeyboardInterrupt:
             self.stop = Stop.INTERRUPTED
+        except TimeoutError:
+            self.stop = Stop.TIME_LIMIT
         except ExtractionError:
             # Whatever befell the solver, a known solution stays one.
             if self.incumbent.chosen is None:

@@ -18,6 +18,9 @@ from tensaur.extract.bits import BitCosts
 from tensaur.extract.problem import IntArray, Problem, closure
 from tensaur.extract.structure import BoolArray, Part, components, derivable, keep_rows, reachable
 
+SET_BYTES = 1 << 30
+"""The memory that required sets may take."""
+
 ALL = -1
 """The set of everything, as the bits of an integer: `ALL & s == s`."""
 
@@ -60,9 +63,14 @@ class Reduced:
         return self.complete(self.part.lower(rows))
 
 
+def fits_memory(problem: Problem) -> bool:
+    """Whether the required sets of a problem can be held; they grow with the square of its size."""
+    return (problem.row_count + problem.class_count) * problem.class_count // 16 <= SET_BYTES
+
+
 @dataclass(slots=True)
 class Presolve:
-    """Drops rows round by round until nothing changes or the deadline passes.
+    """Drops rows round by round until nothing changes; TimeoutError if the deadline passes before.
 
     Invariant: some cheapest solution uses only rows in `alive`. `replaced[n]` is the row that dominates n
     (n itself while none does); it may in turn be replaced.
@@ -95,9 +103,13 @@ class Presolve:
     def run(self) -> Reduced:
         """Reduce to a fixpoint."""
         self._refresh()
-        while perf_counter() < self.deadline and self._drop_rows():
+        while self._drop_rows():
             self._refresh()
         return self._reduced()
+
+    def _check_time(self) -> None:
+        if perf_counter() > self.deadline:
+            raise TimeoutError
 
     def _refresh(self) -> None:
         """Recompute what follows from the rows that are left."""
@@ -168,6 +180,7 @@ class Presolve:
         while changed:
             changed = False
             for cls in self.order:
+                self._check_time()
                 common = ALL
                 for row in self.rows[cls]:
                     common &= self._below(row)
@@ -232,6 +245,7 @@ class Presolve:
             costs.append(min(self.cost[row] for row in self.rows[cls]))
         above = self._above()
         for cls in self.order:
+            self._check_time()
             room = self.upper_bound - self.constant - above[cls]
             own = 1 << self.bit[cls]
             possible = [row for row in self.rows[cls] if not self.below[row] & own]
