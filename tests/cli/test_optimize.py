@@ -14,7 +14,7 @@ def test_the_model_is_written_and_reported(run, engine, tmp_path):
     model, fast = small_file(tmp_path), tmp_path / "fast.onnx"
     done = run("optimize", model, "-o", fast)
     assert done.code == 0
-    assert "1.50x faster" in done.out
+    assert "1.50x as fast" in done.out
     assert "working" in done.err
     onnx.checker.check_model(onnx.load(fast))
     assert engine.models == [model]

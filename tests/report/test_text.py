@@ -8,6 +8,7 @@ from tensaur.ir.rule import ROUNDING, Rule
 from tensaur.ir.term import Var
 from tensaur.ops import neg
 from tensaur.report.text import amount, duration
+from tensaur.result import Latency
 from tensaur.runtime.compare import Comparison, Difference
 from tensaur.runtime.timing import Estimate
 from tests.small import small_result
@@ -37,7 +38,7 @@ def test_amounts(value, unit, expected):
 
 def test_a_faster_result_names_times_rewrites_and_proof():
     text = report.result_text(small_result(), "a.onnx", "b.onnx")
-    assert "3.00 ms -> 2.00 ms, 1.50x faster (95 % interval 1.45 to 1.55)" in text
+    assert "3.00 ms -> 2.00 ms, 1.50x as fast (95 % interval 1.45 to 1.55)" in text
     assert "matmul-associate x2, elementwise-add-zero x1" in text
     assert "12 -> 8" in text
     assert "optimal" in text
@@ -52,6 +53,13 @@ def test_a_kept_original_is_said_plainly():
     assert "the original is kept: no gain above 1.0% shown" in text
     assert "faster" not in text
     assert "none" in text
+
+
+def test_a_model_that_was_not_timed_faster_says_why_it_is_new():
+    result = small_result(latency=Latency(2e-3, 2e-3, 1.0, (0.99, 1.01)), reason="fewer launches")
+    text = report.result_text(result)
+    assert "a new model: fewer launches" in text
+    assert "faster" not in text
 
 
 def test_what_was_not_done_is_said():

@@ -43,7 +43,9 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
 def _verdict(result: Result) -> str:
     if result.kept_original:
         return f"the original is kept: {result.reason}"
-    return result.reason
+    if result.speedup_interval is not None and result.speedup_interval[0] > 1:
+        return "a faster model, confirmed in a fresh process"
+    return f"a new model: {result.reason}"
 
 
 def _latency_line(result: Result) -> str:
@@ -53,7 +55,7 @@ def _latency_line(result: Result) -> str:
     if result.kept_original or result.speedup_interval is None:
         return duration(before)
     low, high = result.speedup_interval
-    gain = f"{result.speedup:.2f}x faster (95 % interval {low:.2f} to {high:.2f})"
+    gain = f"{result.speedup:.2f}x as fast (95 % interval {low:.2f} to {high:.2f})"
     return f"{duration(before)} -> {duration(after)}, {gain}"
 
 
