@@ -173,6 +173,12 @@ def test_a_bug_shows_its_traceback_when_asked(run, engine, tmp_path, monkeypatch
         run("optimize", small_file(tmp_path))
 
 
+def test_an_import_that_was_interrupted_is_an_interruption(run, engine, tmp_path):
+    engine.raises = ImportError("initialization failed")
+    engine.raises.__cause__ = KeyboardInterrupt()
+    assert run("optimize", small_file(tmp_path)).code == 130
+
+
 RULES = """
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import Var

@@ -16,6 +16,7 @@ from tensaur.cli import compare, demo, inspect, optimize, rules
 from tensaur.errors import TensaurError, UsageError
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
+INTERRUPTION = "interrupted before there was a result, nothing was written"
 
 EPILOG = (
     "Exit codes: 0 done (also when the original is kept); 1 a model or file was refused, "
@@ -71,12 +72,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader has gone; the interpreter would complain once more at exit
         return DONE
     except Exception as error:
+        if _was_interrupted(error):
+            return _fail(INTERRUPTION, INTERRUPTED)
         if os.environ.get("TENSAUR_DEBUG"):
             raise
         return _fail(_fault(error), REFUSED)
     if result == INTERRUPTED:
-        return _fail("interrupted before there was a result, nothing was written", INTERRUPTED)
+        return _fail(INTERRUPTION, INTERRUPTED)
     return int(result or DONE)
+
+
+def _was_interrupted(error: BaseException) -> bool:
+    # Ctrl-C while a compiled module is being imported surfaces as that module's ImportError.
+    cause = error.__cause__ or error.__context__
+    return isinstance(error, KeyboardInterrupt) or (cause is not None and _was_interrupted(cause))
 
 
 def _fault(error: Exception) -> str:
