@@ -7,13 +7,14 @@ size for each would price operators on shapes that contradict each other. One ru
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.dims import DimExpr, symbols
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Input
 from tensaur.ir.types import TensorType, Type
-from tensaur.runtime.session import Feeds, Model, Session, Settings, open_session
+from tensaur.runtime.session import Feeds, InFolder, Model, Session, Settings, open_session
 
 
 def observed_sizes(graph: Graph, original: Model, session: Session, feeds: Feeds) -> dict[str, int]:
@@ -52,10 +53,20 @@ def _values(
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in extra)
     try:
         # Unoptimised, so that no value is fused away and none moves into a blocked layout.
-        probe = open_session(model, Settings(session.settings.threads, level="none"))
+        probe = open_session(
+            InFolder(model, _folder(session.model)),
+            Settings(session.settings.threads, level="none"),
+        )
         return {name: value for name, value in probe.run(feeds).items() if name in set(names)}
     except RuntimeFailure:  # a size that stays unknown is priced at its default
         return {}
+
+
+def _folder(model: Model) -> Path:
+    """Return where the external data of an opened model are."""
+    if isinstance(model, InFolder):
+        return model.folder
+    return Path(model).parent if isinstance(model, (str, Path)) else Path()
 
 
 def _bind(sizes: dict[str, int], kind: Type, value: object) -> None:
