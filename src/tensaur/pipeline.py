@@ -11,6 +11,7 @@ from typing import Any
 
 from tensaur import onnx_io
 from tensaur.cost.fusion import fuses
+from tensaur.cost.model import Pricer
 from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import graph_sizes
 from tensaur.egraph.egraph import EGraph
@@ -176,14 +177,26 @@ def choose(
     pricer = pricer_for(options.cost, sizes, options.threads, options.store, opsets=opsets)
     writes = partial(onnx_io.expressible, opset=source.opset)
     unfoldable: frozenset[int] = frozenset()
+    before = _price_original(source, pricer, run)
     while True:
         space = Space(egraph, root, source.graph.constants, fuses, writes, unfoldable)
         refinement = Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
-        before = refinement.run(_solver(run), None, loaded_only=True)
         try:
             return before, _candidates(refinement, before, source, run)
         except FoldingFailure:  # the graph has to do without this constant
             unfoldable = space.folder.failed
+
+
+def _price_original(source: onnx_io.Source, pricer: Pricer, run: Run) -> Refined:
+    """Price the graph as it was read, in an e-graph of its own.
+
+    In the explored one, some of its values may have been found equal, and the cheaper of two would stand
+    for both.
+    """
+    egraph = EGraph()
+    space = Space(egraph, egraph.load(source.graph), source.graph.constants, fuses)
+    refinement = Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
+    return refinement.run(_solver(run), None, loaded_only=True)
 
 
 def _solver(run: Run) -> Solve:
@@ -213,7 +226,7 @@ def _candidates(
                 refined = refinement.run(_solver(run), budget, bias=bias)
             except ExtractionError:  # greedy choices may miss a size budget that the original meets
                 continue
-            gain = space.price(before.picked, refinement.prices) - refined.cost
+            gain = before.cost - refined.cost
             if gain < 0 or (not gain and (found or run.options.gate)):
                 continue
             graph = lower(space, refined.picked, source.graph)

@@ -9,22 +9,43 @@ from tensaur.extract.space import Option, Space
 
 
 def instances_used(space: Space, picked: dict[int, Option]) -> frozenset[int]:
-    """Return the rule instances that made a chosen e-node or connect it with the original's e-node."""
+    """Return the rule instances behind the chosen graph.
+
+    These are the instances that made a chosen e-node (or one from which a chosen constant is folded) or
+    connect one with the original's e-node, and in turn those that made what they matched.
+    """
+    origin = space.egraph.nodes.origin.view
     loaded: dict[int, list[int]] = {}
-    for row, (cls, origin) in enumerate(zip(space.rows.cls, space.rows.origin, strict=True)):
-        if origin == LOADED:
-            loaded.setdefault(int(cls), []).append(row)
-    used: set[int] = set()
+    for row, cls in zip(space.rows.row.tolist(), space.rows.cls.tolist(), strict=True):
+        if origin[row] == LOADED:
+            loaded.setdefault(cls, []).append(row)
+    waiting: list[int] = []
     for cls, option in picked.items():
-        used |= {int(space.rows.origin[row]) for row in option.rows if space.rows.origin[row] >= 0}
-        if not option.rows:
-            continue
-        chosen = option.rows[-1]
-        for original in loaded.get(cls, ()):
-            if original != chosen:
-                ids = space.rows.row
-                used |= set(space.egraph.causes(int(ids[original]), int(ids[chosen])))
+        rows = option.rows or _derivation(space, cls)
+        made = [int(space.rows.row[row]) for row in rows]
+        waiting += origin[made].tolist()
+        if option.rows:
+            for original in loaded.get(cls, ()):
+                waiting += space.egraph.causes(original, made[-1]) if original != made[-1] else ()
+    used: set[int] = set()
+    while waiting:
+        instance = waiting.pop()
+        if instance >= 0 and instance not in used:
+            used.add(instance)
+            waiting += origin[list(space.egraph.instances[instance].found)].tolist()
     return frozenset(used)
+
+
+def _derivation(space: Space, cls: int) -> list[int]:
+    """Return the rows from which a folded constant is computed."""
+    rows: dict[int, None] = {}
+    stack = [cls]
+    while stack:
+        row = space.folder.choice[stack.pop()]
+        if row not in rows:
+            rows[row] = None
+            stack.extend(space.children[row])
+    return list(rows)
 
 
 def rules_used(space: Space, picked: dict[int, Option]) -> list[tuple[str, int]]:
