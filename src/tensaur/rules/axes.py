@@ -129,12 +129,6 @@ def axes_from(perm: tuple[int, ...], axes: tuple[int, ...] | None) -> tuple[int,
 
 
 @derived
-def axes_after(perm: tuple[int, ...], axes: tuple[int, ...] | None) -> tuple[int, ...]:
-    """The output axes of a transpose that the input axes `axes` become."""
-    return tuple(sorted(perm.index(axis) for axis in normal_axes(axes, len(perm))))
-
-
-@derived
 def permutation_left(
     perm: tuple[int, ...], axes: tuple[int, ...] | None, keepdims: bool
 ) -> tuple[int, ...]:
@@ -205,7 +199,21 @@ def is_last_axis(axis: int, fact: Fact) -> bool:
     return normal(axis, rank) == rank - 1
 
 
+@derived
+def is_not_last_axis(axis: int, fact: Fact) -> bool:
+    """Whether an attribute names another axis of a tensor than the last."""
+    rank = len(shape_of(fact))
+    return normal(axis, rank) != rank - 1
+
+
 # Target shapes.
+
+
+@derived
+def keeps_last(fact: Fact, reshaped: Fact, part: Fact) -> bool:
+    """Whether a reshape leaves the last axis alone, or `part` does not vary along it."""
+    a, b, c = shape_of(fact)[-1:], shape_of(reshaped)[-1:], shape_of(part)
+    return all(dim == 1 for dim in c) or (bool(a and b) and same_dim(a[0], b[0]))
 
 
 @derived

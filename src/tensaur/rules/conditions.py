@@ -13,9 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tensaur.ir.dims import Dim, symbols
-from tensaur.ir.operator import Operator
 from tensaur.ir.term import derived
-from tensaur.ir.types import DType, Fact, Known, Shape, TensorType, broadcast
+from tensaur.ir.types import DType, Fact, Known, Shape
 
 _NUMPY_FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64})
 
@@ -74,6 +73,12 @@ def all_constant(facts: tuple[Fact, ...]) -> bool:
 def varying(fact: Fact) -> bool:
     """Whether a value is not a constant."""
     return not fact.constant
+
+
+@derived
+def any_varying(*facts: Fact) -> bool:
+    """Whether not all values are constants; what is constant is computed once, whatever its form."""
+    return not all(fact.constant for fact in facts)
 
 
 @derived
@@ -222,12 +227,6 @@ def rank_below(fact: Fact, other: Fact) -> bool:
 
 
 @derived
-def same_rank(*facts: Fact) -> bool:
-    """Whether all tensors have the same number of axes."""
-    return len({len(shape_of(fact)) for fact in facts}) == 1
-
-
-@derived
 def alike_but(axis: int, *facts: Fact) -> bool:
     """Whether all tensors certainly have one shape, but for the axis `axis`."""
     return _alike_but(axis, [shape_of(fact) for fact in facts])
@@ -248,13 +247,6 @@ def fits_from(axis: int, fact: Fact, part: Fact) -> bool:
 
 
 @derived
-def size_is(fact: Fact, axis: int, size: int) -> bool:
-    """Whether an axis certainly has the given size."""
-    shape = shape_of(fact)
-    return -len(shape) <= axis < len(shape) and shape[axis] == size
-
-
-@derived
 def same_size(first: Fact, axis: int, second: Fact, other: int) -> bool:
     """Whether axis `axis` of one tensor is certainly as long as axis `other` of another."""
     a, b = shape_of(first), shape_of(second)
@@ -265,19 +257,6 @@ def same_size(first: Fact, axis: int, second: Fact, other: int) -> bool:
 def static_shape(fact: Fact) -> Known:
     """The shape of a tensor as an int64 vector, if every dimension is an integer."""
     return Known.of(np.array(static(fact), dtype=np.int64))
-
-
-@derived
-def broadcast_shape(first: Fact, second: Fact) -> Known:
-    """The common shape of two tensors as an int64 vector, if every dimension is an integer."""
-    shape = broadcast([shape_of(first), shape_of(second)])
-    return Known.of(np.array(static(Fact(TensorType(first.dtype, shape))), dtype=np.int64))
-
-
-@derived
-def unequal(first: object, second: object) -> bool:
-    """Whether two attributes or facts differ."""
-    return first != second
 
 
 @derived
@@ -293,9 +272,9 @@ def all_equal(values: tuple[int, ...], value: int) -> bool:
 
 
 @derived
-def operator_is(op: Operator, attribute: str, value: object) -> bool:
-    """Whether an operator variable has the given attribute value, or no such attribute."""
-    return getattr(op, attribute, value) == value
+def not_all(value: object, *attributes: object) -> bool:
+    """Whether some attribute is not `value`."""
+    return any(item != value for item in attributes)
 
 
 @derived

@@ -21,7 +21,9 @@ from tensaur.ops import (
     reshape,
     slice_,
     split,
+    squeeze,
     transpose,
+    unsqueeze,
 )
 from tensaur.rules.axes import channel_shape, is_axis, per_channel, target_shape
 from tensaur.rules.conditions import (
@@ -48,6 +50,8 @@ from tensaur.rules.windows import (
     is_ungrouped,
     is_unpadded,
     matrix_shape,
+    plane_pads,
+    plane_sizes,
     vector_shape,
 )
 
@@ -368,4 +372,26 @@ _TRANSPOSED = (
     ),
 )
 
-RULES = (*_AFFINE, *_SHARED, *_POINTWISE, *_TRANSPOSED)
+_line = {name: AttrVar(name) for name in ("strides", "pads", "dilations")}
+_plane = {
+    "strides": plane_sizes(_line["strides"], 1),
+    "pads": plane_pads(_line["pads"]),
+    "dilations": plane_sizes(_line["dilations"], 1),
+}
+
+# Runtimes have better kernels for two spatial axes than for one.
+_LINES = tuple(
+    Rule(
+        f"line-as-plane{suffix}",
+        conv(x, w, *bias, group=n, **_line),
+        squeeze(
+            conv(unsqueeze(x, axes=(2,)), unsqueeze(w, axes=(2,)), *bias, group=n, **_plane),
+            axes=(2,),
+        ),
+        when=(rank_is(x, 3), varying(x)),
+        exactness=ROUNDING,
+    )
+    for suffix, bias in (("", ()), ("-with-bias", (b,)))
+)
+
+RULES = (*_AFFINE, *_SHARED, *_POINTWISE, *_TRANSPOSED, *_LINES)

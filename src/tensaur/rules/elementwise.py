@@ -29,6 +29,7 @@ from tensaur.ops.elementwise import Abs, Ceil, Exp, Floor, Sign
 from tensaur.rules.casts import keeps_every_value, to_own_type
 from tensaur.rules.conditions import (
     absorbs,
+    any_varying,
     constant,
     filled,
     has_dtype,
@@ -150,6 +151,7 @@ _FACTORS = (
         "factor-product",
         add(mul(x, y), mul(x, z)),
         mul(x, add(y, z)),
+        when=(any_varying(x, y, z),),
         exactness=ROUNDING,
         integers=True,
     ),
@@ -157,6 +159,7 @@ _FACTORS = (
         "factor-difference",
         sub(mul(x, y), mul(x, z)),
         mul(x, sub(y, z)),
+        when=(any_varying(x, y, z),),
         exactness=ROUNDING,
         integers=True,
     ),

@@ -35,6 +35,7 @@ from tensaur.rules.axes import (
     inverse,
     is_axis,
     is_identity,
+    keeps_last,
     keeps_matrix,
     keeps_order,
     length,
@@ -46,8 +47,9 @@ from tensaur.rules.axes import (
 from tensaur.rules.conditions import (
     absorbs,
     all_equal,
+    any_varying,
     constant,
-    one_element,
+    rank_at_most,
     rank_below,
     same_type,
     varying,
@@ -85,6 +87,7 @@ _TRANSPOSES = (
         "transpose-pair",
         _pairwise(transpose(x, perm=p), transpose(y, perm=p)),
         transpose(_pairwise(x, y), perm=p),
+        when=(any_varying(x, y),),
     ),
     Rule(
         "transpose-beside-constant",
@@ -145,28 +148,36 @@ _TRANSPOSES = (
 
 _POINTWISE = (
     # One element in, one element out: it does not matter where the element stands.
-    Rule("move-before-function", _pointwise(_move(x)), _move(_pointwise(x)), both_ways=True),
+    Rule(
+        "move-before-function",
+        _pointwise(_move(x)),
+        _move(_pointwise(x)),
+        when=(varying(x),),
+        both_ways=True,
+    ),
     Rule(
         "move-to-before-function",
         _pointwise(_move_to(x, s)),
         _move_to(_pointwise(x), s),
+        when=(any_varying(x, s),),
         both_ways=True,
     ),
     Rule(
         "reshape-pair",
         _pairwise(reshape(x, s, allowzero=n), reshape(y, s, allowzero=n)),
         reshape(_pairwise(x, y), s, allowzero=n),
-        when=(same_type(x, y),),
+        when=(any_varying(x, y), same_type(x, y)),
     ),
     Rule(
-        "reshape-beside-scalar",
+        "reshape-beside-vector",
         _pairwise(reshape(x, s, allowzero=n), c),
         reshape(_pairwise(x, c), s, allowzero=n),
         when=(
             constant(c),
-            one_element(c),
+            rank_at_most(c, 1),
             absorbs(x, c),
             absorbs(reshape(x, s, allowzero=n), c),
+            keeps_last(x, reshape(x, s, allowzero=n), c),
             varying(x),
         ),
     ),
@@ -234,13 +245,13 @@ _RESHAPING = (
         "expanded-first-operand",
         _pairwise(expand(x, s), y),
         _pairwise(x, y),
-        when=(same_type(_pairwise(expand(x, s), y), _pairwise(x, y)),),
+        when=(any_varying(x, y), same_type(_pairwise(expand(x, s), y), _pairwise(x, y))),
     ),
     Rule(
         "expanded-second-operand",
         _pairwise(y, expand(x, s)),
         _pairwise(y, x),
-        when=(same_type(_pairwise(y, expand(x, s)), _pairwise(y, x)),),
+        when=(any_varying(x, y), same_type(_pairwise(y, expand(x, s)), _pairwise(y, x))),
     ),
     Rule("pad-nothing", pad(x, pads=p, mode=mode, axes=q), x, when=(all_equal(p, 0),)),
     Rule("pad-nothing-with", pad(x, c, pads=p, mode=mode, axes=q), x, when=(all_equal(p, 0),)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tensaur.ir.rule import ROUNDING, Rule
 from tensaur.ir.term import AttrVar, Choose, Const, Elem, OpVar, Seq, Var
 from tensaur.ops import (
+    Slice,
     add,
     concat,
     gather,
@@ -16,7 +17,14 @@ from tensaur.ops import (
     split,
     transpose,
 )
-from tensaur.rules.axes import is_axis, is_last_axis, matrix_transpose, swaps_last_two
+from tensaur.rules.axes import (
+    is_axis,
+    is_last_axis,
+    is_not_last_axis,
+    matrix_transpose,
+    swaps_last_two,
+    target_shape,
+)
 from tensaur.rules.conditions import (
     absorbs,
     alike_but,
@@ -25,6 +33,7 @@ from tensaur.rules.conditions import (
     constant,
     equal,
     like,
+    not_all,
     one_element,
     opposite,
     position,
@@ -44,12 +53,14 @@ from tensaur.rules.products import (
     sizes_along,
     sizes_of,
 )
+from tensaur.rules.ranges import spares_last
 
 x, y, z, w, v, s, a, c, i = (Var(name) for name in "xyzwvsaci")
 p, q, n = AttrVar("p"), AttrVar("q"), AttrVar("n")
 alpha, beta, ta, tb = AttrVar("alpha"), AttrVar("beta"), AttrVar("ta"), AttrVar("tb")
 ws = Seq("w")
 _plus = OpVar("plus", LINEAR)
+_cut = OpVar("cut", (Slice,))
 
 _ORDER = (
     Rule(
@@ -263,6 +274,42 @@ _SCALES = (
         exactness=ROUNDING,
         integers=True,
     ),
+    # A product of some rows is some rows of the product: of all steps of a recurrence at once.
+    Rule(
+        "product-of-gathered-rows",
+        matmul(gather(x, i, axis=n), w),
+        gather(matmul(x, w), i, axis=n),
+        when=(constant(w), varying(x), rank_is(w, 2), ranks_at_least(2, x), is_not_last_axis(n, x)),
+        exactness=ROUNDING,
+        integers=True,
+    ),
+    Rule(
+        "product-of-sliced-rows",
+        matmul(_cut(x), w),
+        _cut(matmul(x, w)),
+        when=(constant(w), varying(x), rank_is(w, 2), ranks_at_least(2, x), spares_last(_cut, x)),
+        exactness=ROUNDING,
+        integers=True,
+    ),
+    Rule(
+        "product-of-reshaped-rows",
+        matmul(reshape(x, s, allowzero=n), w),
+        reshape(
+            matmul(x, w),
+            Const(target_shape(matmul(x, w), matmul(reshape(x, s, allowzero=n), w))),
+            allowzero=False,
+        ),
+        when=(
+            rank_is(w, 2),
+            ranks_at_least(2, x),
+            ranks_at_least(1, reshape(x, s, allowzero=n)),
+            same_size(x, -1, reshape(x, s, allowzero=n), -1),
+            constant(w),
+            varying(x),
+        ),
+        exactness=ROUNDING,
+        integers=True,
+    ),
     Rule(
         "product-of-gathered",
         matmul(gather(w, i, axis=n), v),
@@ -297,7 +344,7 @@ _GEMM = (
         "gemm-as-scaled-sum",
         gemm(x, y, c, alpha=alpha, beta=beta, trans_a=ta, trans_b=tb),
         add(mul(matmul(_left, _right), Const(like(x, alpha))), mul(c, Const(like(x, beta)))),
-        when=(constant(y, c),),
+        when=(constant(y, c), varying(x), not_all(1.0, alpha, beta)),
         exactness=ROUNDING,
     ),
     Rule(

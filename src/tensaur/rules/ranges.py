@@ -116,6 +116,12 @@ def takes_all(op: Operator, fact: Fact) -> bool:
 
 
 @derived
+def spares_last(op: Operator, fact: Fact) -> bool:
+    """Whether a slice leaves the last axis of a tensor alone."""
+    return all(cut.axis != -1 for cut in plan_of(op, len(shape_of(fact))))
+
+
+@derived
 def piece(op: Operator, axis: int, facts: tuple[Fact, ...]) -> int:
     """The input of a concatenation in which the whole slice of its axis lies."""
     return _located(op, axis, facts).number

@@ -78,7 +78,6 @@ xs = Seq("x")
 _cut = OpVar("cut", (Slice,))
 _cut_again = OpVar("again", (Slice,))
 _pairwise = OpVar("f", PAIRWISE)
-_several = OpVar("f", (Min, Max, Sum))
 _conv = OpVar("conv", (Conv,))
 first, middle, middle_, last = (AttrVar(name) for name in ("first", "middle", "next", "last"))
 steps = AttrVar("steps")
@@ -97,16 +96,22 @@ _ELEMENTWISE = (
         "slice-pair",
         _cut(_pairwise(x, y)),
         _pairwise(_operand(_pairwise(x, y), x), _operand(_pairwise(x, y), y)),
+        when=(varying(_pairwise(x, y)),),
     ),
-    Rule(
-        "slice-several",
-        _cut(_several(xs)),
-        _several(Each(xs, _operand(_several(xs), Elem(xs)))),
+    *(
+        Rule(
+            f"slice-{kind.__name__.lower()}",
+            _cut(build(kind, xs)),
+            build(kind, Each(xs, _operand(build(kind, xs), Elem(xs)))),
+            when=(varying(build(kind, xs)),),
+        )
+        for kind in (Min, Max, Sum)
     ),
     Rule(
         "slice-selection",
         _cut(where(c, x, y)),
         where(*(_operand(where(c, x, y), item) for item in (c, x, y))),
+        when=(varying(where(c, x, y)),),
     ),
     Rule("slice-clipped", _cut(clip(x, y, z)), clip(_cut(x), y, z)),
     Rule("slice-clipped-below", _cut(clip(x, y)), clip(_cut(x), y)),
@@ -120,7 +125,7 @@ _PRODUCTS = (
             sliced(x, cuts_of_left(_cut, matmul(x, y), x)),
             sliced(y, cuts_of_right(_cut, matmul(x, y), y)),
         ),
-        when=(ranks_at_least(2, x, y),),
+        when=(ranks_at_least(2, x, y), varying(matmul(x, y))),
         exactness=ROUNDING,
         integers=True,
     ),
@@ -183,6 +188,7 @@ _LAYOUT = (
         "slice-transposed",
         _cut(transpose(x, perm=p)),
         transpose(sliced(x, cuts_of_transposed(_cut, p)), perm=p),
+        when=(varying(x),),
     ),
     Rule(
         "slice-reshaped",
@@ -197,6 +203,7 @@ _LAYOUT = (
             ),
             allowzero=False,
         ),
+        when=(varying(x),),
     ),
     Rule(
         "slice-gathered",
@@ -206,9 +213,15 @@ _LAYOUT = (
             sliced(i, cuts_of_indices(_cut, n, x, i)),
             axis=n,
         ),
+        when=(varying(gather(x, i, axis=n)),),
     ),
     Rule("slice-all", _cut(x), x, when=(takes_all(_cut, x),)),
-    Rule("slice-twice", _cut_again(_cut(x)), sliced(x, cuts_together(_cut, _cut_again, x))),
+    Rule(
+        "slice-twice",
+        _cut_again(_cut(x)),
+        sliced(x, cuts_together(_cut, _cut_again, x)),
+        when=(varying(x),),
+    ),
     Rule(
         "slice-one-input",
         _cut(concat(xs, axis=n)),

@@ -101,6 +101,20 @@ def no_pads(pads: Ints) -> bool:
     return not any(pads)
 
 
+@derived
+def plane_sizes(sizes: Ints, before: int) -> Ints:
+    """Strides or dilations of one spatial axis, with another axis before it."""
+    (size,) = sizes or (1,)
+    return (before, size)
+
+
+@derived
+def plane_pads(pads: Ints) -> Ints:
+    """The pads of one spatial axis, with another axis without pads before it."""
+    start, end = pads or (0, 0)
+    return (0, start, 0, end)
+
+
 # Vectors beside weights.
 
 

@@ -191,9 +191,12 @@ class _Trial:
 
     def _kinds(self, instance: Instance) -> Sequence[Kind]:
         kinds: Sequence[Kind] = _KINDS[self.rule.exactness]
-        first = tree_fact(instance.finds[0], instance.bindings.facts).type
-        if isinstance(first, TensorType) and first.dtype.is_integer:
+        first = tree_fact(instance.finds[0], instance.bindings.facts)
+        if first.dtype.is_integer:
             kinds = (Kind.INTEGERS, Kind.ZEROS, Kind.SPECIAL)
+        elif self.rule.exactness is not EXACT and first.dtype is DType.FLOAT32:
+            # Underflow and cancellation there are not what equality over the reals is about.
+            kinds = (Kind.INTEGERS, Kind.REALS, Kind.ZEROS)
         picked = self._random.choice(len(kinds), size=min(3, len(kinds)), replace=False)
         return [kinds[i] for i in picked]
 
