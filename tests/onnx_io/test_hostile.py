@@ -160,6 +160,7 @@ INVALID = {
         graph([node("Add", "x k", "y")], constants=[const("k", floats(3)), const("k", floats(3))]),
         "'k' is declared twice",
     ),
+    "output twice": (graph([node("Relu", "x", "y")], [*Y, *Y]), "'y' is listed twice"),
     "no outputs": (model([node("Relu", "x", "y")], X, []), "no outputs"),
     "arity": (graph([node("Add", "x x x", "y")]), "input size 3"),
     "type": (
@@ -179,6 +180,39 @@ def test_invalid_graphs(tmp_path, name):
     path = saved(tmp_path, proto)
     refused(path, path, word)
     refused(proto, "model: ", word)
+
+
+@pytest.mark.parametrize("step", [2**31, -(2**31), 2**32, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("nested", [False, True])
+def test_steps_that_crash_shape_inference(step, nested):
+    constants = {"a": -9 if step > 0 else 9, "b": 5 if step > 0 else -9, "axes": 0, "step": step}
+    tensors = [const(name, [number], np.int64) for name, number in constants.items()]
+    nodes = [node("Shape", "x", "s"), node("Slice", "s a b axes step", "t")]
+    inputs = [value("x", FLOAT, [2, 3, 4, 5]), value("c", TensorProto.BOOL, [])]
+    if nested:
+        branch = body(nodes, [], [value("t", INT64, None)], tensors)
+        nodes, tensors = [node("If", "c", "y", then_branch=branch, else_branch=branch)], []
+    else:
+        nodes[-1].output[0] = "y"
+    assert read(model(nodes, inputs, [value("y", INT64, None)], tensors)).graph.outputs
+
+
+@pytest.mark.parametrize("place", ["domain", "input", "name", "tensor", "dimension"])
+def test_names_that_are_no_text(place):
+    proto = model(
+        [node("Conv", "x hold", "y", auto_pad="hold", name="hold", domain="")],
+        [value("x", FLOAT, ["hold", 2, 3, 3])],
+        [value("y", FLOAT, None)],
+        [const("hold", floats(2, 2, 1, 1))],
+    )
+    proto.domain = "hold"
+    data = proto.SerializeToString()
+    places = [i for i in range(len(data)) if data.startswith(b"hold", i)]
+    order = ["domain", "input", "name", "attribute", "tensor", "dimension"]
+    assert len(places) == len(order)
+    at = places[order.index(place)]
+    broken = onnx.ModelProto.FromString(data[:at] + b"h\xffld" + data[at + 4 :])
+    refused(broken, "model: ")
 
 
 def test_versions_from_the_future():
@@ -266,10 +300,13 @@ def test_linked_files_of_a_model_cache(tmp_path):
     assert np.array_equal(weight.numpy(), floats(60))
 
 
-@pytest.mark.parametrize("count", [2, 100])
-def test_data_of_the_wrong_size(count):
-    tensor = TensorProto(name="w", data_type=FLOAT, dims=[count], raw_data=bytes(4 * count - 4))
-    refused(graph([node("Add", "x w", "y")], constants=[tensor]), "'w'", "bytes of data")
+@pytest.mark.parametrize(
+    "data", [{"raw_data": bytes(8)}, {"float_data": [1, 2]}, {"int32_data": [1] * 3}]
+)
+@pytest.mark.parametrize("count", [3, 100])
+def test_data_of_the_wrong_size(data, count):
+    tensor = TensorProto(name="w", data_type=FLOAT, dims=[count], **data)
+    refused(graph([node("Add", "x w", "y")], constants=[tensor]), "'w'", "data")
 
 
 def test_external_data_inside_a_body_are_checked(tmp_path):

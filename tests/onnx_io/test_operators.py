@@ -244,6 +244,26 @@ def test_attributes_from_computed_constants():
     assert same(run(proto, x=floats(2, 3, 4)), run(result, x=floats(2, 3, 4)))
 
 
+@pytest.mark.parametrize(("axes", "known"), [("axes", True), ("", False)])
+def test_an_attribute_that_has_no_effect(axes, known):
+    proto = model(
+        [node("ReduceSum", f"x {axes}", "y", noop_with_empty_axes=1)],
+        [value("x", FLOAT, [2, 3])],
+        [value("y", FLOAT, None)],
+        [const("axes", [1], np.int64)],
+    )
+    assert isinstance(checked(proto), ops.ReduceSum) == known
+
+
+def test_a_stale_claim_does_not_hide_an_operator():
+    proto = model(
+        [node("NonZero", "x", "n"), node("Shape", "n", "s"), node("Reshape", "x s", "y")],
+        [value("x", FLOAT, [2, 2])],
+        [value("y", FLOAT, [1, 2, 2])],
+    )
+    assert any(isinstance(item.op, ops.Reshape) for item in read(proto).graph)
+
+
 def test_constants_in_place_of_attributes_are_shared():
     proto = model(
         [node("ReduceSum", "x a", "s"), node("ReduceMean", "x b", "m"), node("Add", "s m", "y")],

@@ -15,6 +15,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from tensaur.errors import ModelError
 from tensaur.ir.types import Type
+from tensaur.onnx_io.hazards import elements_can_be_followed
 from tensaur.onnx_io.scopes import captured_names
 from tensaur.onnx_io.source import ONNX_DOMAINS, model_opset
 from tensaur.onnx_io.tensors import tensor_nbytes
@@ -37,10 +38,14 @@ _RUNTIME_DOMAIN = "onnxruntime"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The nodes of a valid model in the order of their dependencies, and the types of its values."""
+    """The nodes of a valid model in the order of their dependencies, and the types of its values.
+
+    `inferred` are the types that follow from the inputs; `types` have what only the file claims too.
+    """
 
     nodes: tuple[NodeProto, ...]
     types: Mapping[str, Type]
+    inferred: Mapping[str, Type]
 
 
 def check(model: ModelProto) -> Checked:
@@ -56,7 +61,10 @@ def check(model: ModelProto) -> Checked:
     skeleton = _skeleton(model, nodes)
     _run_checker(skeleton)
     _check_types(skeleton)
-    return Checked(nodes, _types(model, skeleton))
+    inferred = _inferred_types(model, skeleton)
+    types = dict(inferred)
+    _refine(types, (*model.graph.value_info, *model.graph.output), {})
+    return Checked(nodes, types, inferred)
 
 
 def sorted_nodes(graph: GraphProto) -> tuple[NodeProto, ...]:
@@ -109,10 +117,18 @@ def _producers(graph: GraphProto) -> dict[str, int | None]:
             if name in producer:
                 raise ModelError(f"value {name!r} is defined twice")
             producer[name] = position
+    _check_outputs(graph, producer)
+    return producer
+
+
+def _check_outputs(graph: GraphProto, producer: Mapping[str, int | None]) -> None:
+    seen: set[str] = set()
     for value in graph.output:
         if value.name not in producer:
             raise ModelError(f"output {value.name!r} is not defined")
-    return producer
+        if value.name in seen:
+            raise ModelError(f"output {value.name!r} is listed twice")
+        seen.add(value.name)
 
 
 def _sources(node: NodeProto, position: int, producer: Mapping[str, int | None]) -> set[int]:
@@ -245,17 +261,15 @@ def _infer(skeleton: ModelProto, data_prop: bool) -> ModelProto:
     return result
 
 
-def _types(model: ModelProto, skeleton: ModelProto) -> dict[str, Type]:
-    """Return the types of all values, from the most to the least reliable source."""
+def _inferred_types(model: ModelProto, skeleton: ModelProto) -> dict[str, Type]:
     known = _dimension_names(model.graph)
     types: dict[str, Type] = {}
     # Following the elements of shapes says most, but gives up on some bodies.
-    for data_prop in (True, False):
+    for data_prop in (True, False) if elements_can_be_followed(skeleton) else (False,):
         inferred = _infer(skeleton, data_prop)
         new = _dimension_names(inferred.graph) - known
         made_up = {name: f"?{name}.{data_prop:d}" for name in new}
         _refine(types, (*inferred.graph.value_info, *inferred.graph.output), made_up)
-    _refine(types, (*model.graph.value_info, *model.graph.output), {})
     for value in model.graph.input:
         types[value.name] = type_of(value.type, value.name)
     return types

@@ -26,6 +26,8 @@ from tensaur.ops.window import Windowed
 _SCALARS = {AttributeProto.INT, AttributeProto.FLOAT, AttributeProto.STRING}
 _HINTS: dict[type[Operator], dict[str, Any]] = {}
 _LISTS = {AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS}
+# Attributes that mean something only while a field is empty.
+_IDLE_WITH = {"noop_with_empty_axes": "axes"}
 
 
 class NotModelled(Exception):
@@ -69,7 +71,8 @@ def read_operator(
         item.field: _read_field(cls, item, opset, attributes, facts) for item in description.fields
     }
     inputs = _read_inputs(description, opset, attributes, facts)
-    _check_rest(description, node, opset, attributes)
+    idle = {name for name, field in _IDLE_WITH.items() if fields.get(field)}
+    _check_rest(description, node, opset, {k: v for k, v in attributes.items() if k not in idle})
     present = [input_fact(item, facts) for item in inputs]
     try:
         op = cls(**fields).canonical(present, outputs)

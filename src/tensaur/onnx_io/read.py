@@ -27,7 +27,7 @@ from tensaur.ir.operator import (
 )
 from tensaur.ir.types import ABSENT, DType, Fact, Known, TensorType, TupleType, Type, meet
 from tensaur.onnx_io.check import Checked, check
-from tensaur.onnx_io.external import check_data
+from tensaur.onnx_io.data import check_data, check_text
 from tensaur.onnx_io.load import load
 from tensaur.onnx_io.operators import NotModelled, input_fact, read_operator
 from tensaur.onnx_io.scopes import bodies, captured_names
@@ -60,11 +60,12 @@ def read(model: str | Path | ModelProto | onnx_ir.Model) -> Source:
     """
     loaded = load(model)
     try:
+        check_text(loaded.proto)
         check_data(loaded.proto, loaded.folder, loaded.path)
         reader = _Reader(loaded.proto, loaded.folder, check(loaded.proto))
         reader.read_all()
     except ModelError as error:
-        raise ModelError(f"{loaded.place}: {error}") from error
+        raise ModelError(f"{loaded.place}: {' '.join(str(error).split())}") from error
     outputs = [Output(v.name, reader.value(v.name)) for v in loaded.proto.graph.output]
     return Source(
         reader.builder.build(outputs), loaded.proto, reader.opset, loaded.path, loaded.folder
@@ -218,9 +219,9 @@ class _Reader:
         """Refuse (by ValueError) a reading whose types contradict those that ONNX infers."""
         items = fact.type.items if isinstance(fact.type, TupleType) else (fact.type,)
         for name, kind in zip(node.output[:outputs], items, strict=True):
-            declared = self._checked.types.get(name, UNKNOWN)
-            if isinstance(declared, TensorType):
-                meet(Fact(kind), Fact(declared))
+            inferred = self._checked.inferred.get(name, UNKNOWN)
+            if isinstance(inferred, TensorType):
+                meet(Fact(kind), Fact(inferred))
 
     def _read_opaque(self, node: NodeProto, inputs: Sequence[int | None]) -> None:
         given = list(inputs)

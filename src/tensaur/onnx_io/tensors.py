@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import SparseTensorProto, TensorProto, numpy_helper
+from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from tensaur.errors import ModelError
 from tensaur.ir.types import Array, DType, Known
@@ -67,17 +67,16 @@ class StoredTensor:
 
     def numpy(self) -> Array:
         """Return the data; external data are memory-mapped."""
-        import onnx_ir  # noqa: PLC0415  # heavy: imported when used
-        from onnx_ir import serde  # noqa: PLC0415  # the same
-
         if not is_external(self.proto):
-            array: Array = serde.deserialize_tensor(self.proto).numpy()
+            array: Array = numpy_helper.to_array(self.proto)
             return array
+        import onnx_ir  # noqa: PLC0415  # heavy: imported when used
+
         if self.nbytes == 0:  # an empty range cannot be mapped
             dtype = dtype_of(self.proto.data_type)
             return np.empty(tuple(self.proto.dims), None if dtype is None else dtype.numpy)
         extent = extent_of(self.proto)
-        # A model cache holds links, which onnx_ir does not follow; `external` has checked where to.
+        # A model cache holds links, which onnx_ir does not follow; `data` has checked where to.
         file = (self.folder / extent.location).resolve()
         external = onnx_ir.ExternalTensor(
             file.name,
@@ -120,6 +119,22 @@ def tensor_nbytes(tensor: TensorProto) -> int:
         return sum(len(item) for item in tensor.string_data)
     count: int = prod(tensor.dims)
     return (count * (dtype.bits if dtype else 0) + 7) // 8
+
+
+def has_all_elements(tensor: TensorProto) -> bool:
+    """Tell whether a tensor that is not external holds as many elements as its shape says."""
+    if tensor.HasField("raw_data"):
+        return len(tensor.raw_data) == tensor_nbytes(tensor)
+    dtype = dtype_of(tensor.data_type)
+    if dtype is None:
+        return False
+    count: int = prod(tensor.dims)
+    if dtype.bits < 8:
+        count = tensor_nbytes(tensor)  # packed, one byte in each number
+    elif dtype in (DType.COMPLEX64, DType.COMPLEX128):
+        count *= 2
+    field = helper.tensor_dtype_to_field(tensor.data_type)
+    return len(getattr(tensor, field)) == count
 
 
 def known_of(tensor: StoredTensor) -> Known:

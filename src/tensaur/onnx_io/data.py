@@ -1,17 +1,41 @@
-"""External data: tell whether they are there and may be read.
+"""What a model holds: tell whether its strings are text and the data of its tensors complete.
 
-Reads no data. Files are only ever opened inside the folder of the model.
+Reads no data. External data must lie inside the folder of the model.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from onnx import ModelProto
+from google.protobuf.message import Message  # type: ignore[import-untyped]  # no stubs
+from onnx import ModelProto, TensorProto
 
 from tensaur.errors import ModelError
 from tensaur.onnx_io.scopes import tensors
-from tensaur.onnx_io.tensors import Extent, extent_of, is_external, tensor_nbytes
+from tensaur.onnx_io.tensors import Extent, extent_of, has_all_elements, is_external
+
+
+def check_text(message: Message) -> None:
+    """Check that every string in a model is text; protobuf hands out what is not as bytes."""
+    if isinstance(message, TensorProto):
+        # Not its other fields: asking for them copies the data.
+        _check_string("name", message.name)
+        for entry in message.external_data:
+            check_text(entry)
+        return
+    for field, value in message.ListFields():
+        items = [value] if isinstance(value, (str, bytes, Message)) else value
+        if field.type == field.TYPE_STRING:
+            for item in items:
+                _check_string(field.name, item)
+        elif field.type == field.TYPE_MESSAGE:
+            for item in items:
+                check_text(item)
+
+
+def _check_string(field: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise ModelError(f"{field} {value!r:.60} is not text")
 
 
 def check_data(model: ModelProto, folder: Path, path: Path | None) -> None:
@@ -21,10 +45,9 @@ def check_data(model: ModelProto, folder: Path, path: Path | None) -> None:
             raise ModelError(f"tensor {tensor.name!r}: negative dimension in {list(tensor.dims)}")
         if is_external(tensor):
             _check_file(tensor.name, extent_of(tensor), folder, path)
-        elif tensor.HasField("raw_data") and len(tensor.raw_data) != tensor_nbytes(tensor):
+        elif not has_all_elements(tensor):
             raise ModelError(
-                f"tensor {tensor.name!r}: {len(tensor.raw_data)} bytes of data,"
-                f" expected {tensor_nbytes(tensor)}"
+                f"tensor {tensor.name!r}: not as much data as {list(tensor.dims)} needs"
             )
 
 
