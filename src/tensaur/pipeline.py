@@ -177,26 +177,27 @@ def choose(
     pricer = pricer_for(options.cost, sizes, options.threads, options.store, opsets=opsets)
     writes = partial(onnx_io.expressible, opset=source.opset)
     unfoldable: frozenset[int] = frozenset()
-    before = _price_original(source, pricer, run)
+    refinement = _original(source, pricer, run)
+    before = refinement.run(_solver(run), None, loaded_only=True)
     while True:
         space = Space(egraph, root, source.graph.constants, fuses, writes, unfoldable)
-        refinement = Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
+        # Where Ctrl-C has ended the measuring, the deadline is over.
+        refinement = Refinement(space, pricer, time.perf_counter, refinement.deadline)
         try:
             return before, _candidates(refinement, before, source, run)
         except FoldingFailure:  # the graph has to do without this constant
             unfoldable = space.folder.failed
 
 
-def _price_original(source: onnx_io.Source, pricer: Pricer, run: Run) -> Refined:
-    """Price the graph as it was read, in an e-graph of its own.
+def _original(source: onnx_io.Source, pricer: Pricer, run: Run) -> Refinement:
+    """Return the prices of the graph as it was read, in an e-graph of its own.
 
     In the explored one, some of its values may have been found equal, and the cheaper of two would stand
     for both.
     """
     egraph = EGraph()
     space = Space(egraph, egraph.load(source.graph), source.graph.constants, fuses)
-    refinement = Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
-    return refinement.run(_solver(run), None, loaded_only=True)
+    return Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
 
 
 def _solver(run: Run) -> Solve:
