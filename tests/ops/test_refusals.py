@@ -58,6 +58,8 @@ B = symbol("b")
         (ops.GlobalMaxPool(), [f32(1, 3)], "rank must be 3 or more, got 2"),
         (ops.Transpose((0, 0)), [f32(2, 2)], "[0, 0] is no permutation"),
         (ops.Transpose((1, 0)), [f32(2)], "permutation [1, 0] does not fit rank 1"),
+        (ops.Transpose((1, 0)), [f32()], "permutation [1, 0] does not fit rank 0"),
+        (ops.Conv(), [f32(), f32(6, 3, 3)], "ranks of input and weight differ"),
         (ops.Reshape(), [f32(6), literal(4)], "6 elements do not fill a shape of 4"),
         (ops.Reshape(), [f32(6), literal(-1, 4)], "6 elements do not divide by 4"),
         (ops.Reshape(), [f32(6), literal(-1, -1)], "is ambiguous"),

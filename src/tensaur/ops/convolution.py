@@ -74,7 +74,9 @@ class Conv(_Convolution):
         if x.shape is None and weight.shape is None:
             return Fact(TensorType(dtype, None))
         rank = _spatial_rank(x, weight)
-        shape = x.shape or tuple(unknown(self, inputs, i) for i in range(rank + 2))
+        shape = x.shape
+        if shape is None:
+            shape = tuple(unknown(self, inputs, i) for i in range(rank + 2))
         kernel = self.kernel_shape(inputs)
         assert kernel is not None
         channels = _channels(shape[1], weight, self.group)
@@ -176,7 +178,9 @@ class ConvTranspose(_Convolution):
         if x.shape is None and weight.shape is None:
             return Fact(TensorType(dtype, None))
         rank = _spatial_rank(x, weight)
-        shape = x.shape or tuple(unknown(self, inputs, i) for i in range(rank + 2))
+        shape = x.shape
+        if shape is None:
+            shape = tuple(unknown(self, inputs, i) for i in range(rank + 2))
         kernel = self.kernel_shape(inputs)
         assert kernel is not None
         channels: Dim = unknown(self, inputs, 1)

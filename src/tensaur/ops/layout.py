@@ -50,7 +50,7 @@ class Transpose(Operator):
             return Fact(TensorType(dtype, None if x.shape is None else x.shape[::-1]), value)
         if sorted(self.perm) != list(range(len(self.perm))):
             raise ValueError(f"{list(self.perm)} is no permutation")
-        shape = x.shape or unknowns(self, inputs, len(self.perm))
+        shape = unknowns(self, inputs, len(self.perm)) if x.shape is None else x.shape
         if len(shape) != len(self.perm):
             raise ValueError(f"permutation {list(self.perm)} does not fit rank {len(shape)}")
         return Fact(TensorType(dtype, tuple(shape[axis] for axis in self.perm)), value)
