@@ -30,7 +30,7 @@ class Options:
     cost: str = "latency"
     seconds: float = 60.0
     nodes: int = 20_000
-    iterations: int = 12
+    iterations: int = 20
     multi: int = 1
     extract: Extractor = "ilp"
     cycle_filter: str = "efficient"

@@ -18,6 +18,7 @@ from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Exploration, Explorer, Limits
 from tensaur.errors import ExtractionError, FoldingFailure, RuntimeFailure, UnsoundRule
 from tensaur.extract.lower import lower
+from tensaur.extract.numbering import ConstantNumbering
 from tensaur.extract.problem import Problem, Solution
 from tensaur.extract.provenance import rules_used
 from tensaur.extract.refine import Refined, Refinement, Solve
@@ -26,7 +27,7 @@ from tensaur.extract.space import Space
 from tensaur.gate import Gate, Judgement
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import STRUCTURAL, Opaque
-from tensaur.ir.rule import Rule
+from tensaur.ir.rule import Exactness, Rule
 from tensaur.options import MATHS, Options
 from tensaur.result import ExtractionSummary, Result, Rewrite
 from tensaur.rules import ALL_RULES
@@ -35,6 +36,9 @@ Progress = Callable[[str], None]
 
 # Shares of the time limit: exploring, then everything up to and including extraction; timing has the rest.
 EXPLORING, CHOOSING = 0.25, 0.65
+
+# The share of exploring that may go into telling which constants are equal.
+NUMBERING = 0.5
 
 # However long judging takes, this share is there for the phases before it.
 LEAST = 0.3
@@ -148,7 +152,13 @@ def explore(source: onnx_io.Source, options: Options, run: Run) -> tuple[EGraph,
         multi=options.multi,
     )
     rules = admitted(options, source.opset)
-    explorer = Explorer(egraph, rules, limits, cycle_filter=options.cycle_filter)
+    exact = MATHS[options.math] is Exactness.EXACT
+    numbering = ConstantNumbering(
+        egraph, source.graph.constants, run.left(EXPLORING) * NUMBERING, exact
+    )
+    explorer = Explorer(
+        egraph, rules, limits, cycle_filter=options.cycle_filter, on_iteration=numbering
+    )
     return egraph, root, explorer.run()
 
 

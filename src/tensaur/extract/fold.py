@@ -46,7 +46,8 @@ class Folder:
 
     `choice` maps a foldable class to the row that computes it; following the choices always ends at
     weights and literals, since a class is ranked only after the inputs of its row. `failed` are classes
-    that are known not to be computable although their types say so; they are not ranked.
+    that are known not to be computable although their types say so; they are not ranked. `values` are
+    those computed so far, by class.
     """
 
     egraph: EGraph
@@ -55,7 +56,7 @@ class Folder:
     constants: Mapping[str, ConstantData]
     failed: frozenset[int] = frozenset()
     choice: dict[int, int] = field(default_factory=dict)
-    _values: dict[int, Any] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Find a derivation for every foldable class, shallow ones first."""
@@ -97,13 +98,13 @@ class Folder:
         while stack:
             current = stack[-1]
             row = self.choice[current]
-            missing = [child for child in self.children[row] if child not in self._values]
-            if current in self._values or not missing:
-                self._values.setdefault(current, self._compute(row))
+            missing = [child for child in self.children[row] if child not in self.values]
+            if current in self.values or not missing:
+                self.values.setdefault(current, self._compute(row))
                 stack.pop()
             else:
                 stack.extend(missing)
-        return self._values[cls]
+        return self.values[cls]
 
     def _compute(self, row: int) -> Any:
         op = self._operator(row)
@@ -111,7 +112,7 @@ class Folder:
             return None
         if isinstance(op, Weight):
             return self.constants[op.name].numpy()
-        inputs = [self._values[child] for child in self.children[row]]
+        inputs = [self.values[child] for child in self.children[row]]
         try:
             return evaluate(op, inputs)
         except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:

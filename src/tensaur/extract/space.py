@@ -100,7 +100,7 @@ class Space:
 
     def __post_init__(self) -> None:
         self.rows = self.egraph.rows()
-        self.children = _child_tuples(self.rows)
+        self.children = child_tuples(self.rows)
         self.folder = Folder(self.egraph, self.rows, self.children, self.constants, self.unfoldable)
         self.root = int(self.egraph.find(self.root))
         live = np.flatnonzero(~self.rows.banned)
@@ -297,7 +297,8 @@ class Space:
         return len(self.signatures) - 1
 
 
-def _child_tuples(rows: Rows) -> list[tuple[int, ...]]:
+def child_tuples(rows: Rows) -> list[tuple[int, ...]]:
+    """Return the child classes of every row."""
     starts, child = rows.child_start.tolist(), rows.child.tolist()
     return [tuple(child[a:b]) for a, b in itertools.pairwise(starts)]
 
