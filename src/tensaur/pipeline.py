@@ -37,6 +37,9 @@ Progress = Callable[[str], None]
 # Shares of the time limit: exploring, then everything up to and including extraction; timing has the rest.
 EXPLORING, CHOOSING = 0.25, 0.65
 
+# No single extraction takes more than this share; several are made, and proofs may take for ever.
+SOLVING = 0.1
+
 # The share of exploring that may go into telling which constants are equal.
 NUMBERING = 0.5
 
@@ -214,7 +217,7 @@ def _solver(run: Run) -> Solve:
     options = run.options
 
     def solve(problem: Problem, final: bool) -> Solution:
-        seconds = max(1.0, run.left(CHOOSING) / 2)
+        seconds = max(1.0, min(run.left(CHOOSING) / 2, SOLVING * options.seconds))
         if options.extract == "ilp" and not final:
             try:
                 return extract(problem, "dag", seconds=seconds, seed=options.seed)
