@@ -34,6 +34,15 @@ def test_rule_is_verified(rule: Rule):
     assert verification.verified, str(verification)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [11, 12, 13])
+@pytest.mark.parametrize("rule", _named(ALL_RULES))
+def test_rule_is_verified_on_many(rule: Rule, seed: int):
+    # One instance in thousands found that no window fits into an empty slice.
+    verification = verify(rule, seed=seed, trials=150)
+    assert verification.verified, str(verification)
+
+
 @pytest.mark.parametrize("rule", _named(ALL_RULES))
 def test_found_terms_name_every_attribute(rule: Rule):
     # What a found term leaves out would mean "the default", which is easily mistaken for "any".

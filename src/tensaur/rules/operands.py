@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tensaur.ir.dims import Dim
 from tensaur.ir.operator import Operator
 from tensaur.ir.term import derived
 from tensaur.ir.types import Fact, Shape
@@ -93,11 +94,14 @@ def cuts_of_indices(op: Operator, axis: int, data: Fact, indices: Fact) -> Plan:
 @derived
 def cuts_of_batch(op: Operator, conv: Operator, weight: Fact, out: Fact) -> Plan:
     """The slice of the input of a convolution: the batch, and space if the kernel is one point."""
-    rank = len(shape_of(out))
+    shape = shape_of(out)
+    rank = len(shape)
     plan = plan_of(op, rank)
-    spatial = any(cut.axis % rank > 1 for cut in plan)
+    spatial = [cut for cut in plan if cut.axis % rank > 1]
+    # No window fits into nothing.
     return _if(
-        not spatial or _is_point(conv, shape_of(weight)),
+        not spatial
+        or (_is_point(conv, shape_of(weight)) and all(_leaves(c, shape[c.axis]) for c in spatial)),
         tuple(cut for cut in plan if cut.axis % rank != 1),
     )
 
@@ -155,6 +159,11 @@ def _broadcast_cuts(op: Operator, out: Shape, operand: Shape, upto: int = 0) -> 
 def _matrix_cuts(op: Operator, out: Shape, operand: Shape, own: int) -> Plan:
     mine = [cut for cut in plan_of(op, len(out)) if cut.axis == own]
     return (*_broadcast_cuts(op, out, operand, upto=-2), *mine)
+
+
+def _leaves(cut: Cut, size: Dim) -> bool:
+    """Tell whether a cut certainly leaves something of an axis."""
+    return isinstance(size, int) and len(positions(cut, size)) > 0
 
 
 def _is_point(conv: Operator, weight: Shape) -> bool:
