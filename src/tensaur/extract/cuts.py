@@ -26,7 +26,10 @@ THRESHOLDS = (1e-6, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
 """How large a row's value must be to count as used, one after the other."""
 
 HEADS = 8
-"""For how many classes of one loop the formula is stated."""
+"""For how many classes of a loop in a whole point the formula is stated."""
+
+ACTIVE_HEADS = 3
+"""The same for fractional points: more end the relaxation sooner, but make it worse to branch on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ class Loops:
         loops = []
         for members in (*self._short(point, active), *self._wide(point, active)):
             # A class that is as active as the most active one would break the formula next.
-            heads = sorted(members, key=lambda c: (-active[c], c))[:HEADS]
+            heads = sorted(members, key=lambda c: (-active[c], c))[:ACTIVE_HEADS]
             heads = [cls for cls in heads if active[cls] >= 0.99 * active[heads[0]]]
             loops += [Loop(cls, frozenset(members)) for cls in heads]
         return self._state(loops)

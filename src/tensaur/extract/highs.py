@@ -157,13 +157,16 @@ class Session:
         """Run HiGHS in a thread; on Ctrl-C stop it, wait for it, and raise KeyboardInterrupt."""
         self._stop.clear()
         left = max(deadline - perf_counter(), GRACE_SECONDS)
-        # HiGHS counts the time of all runs of one instance together.
+        # Some versions of HiGHS count the time of all runs of one instance together, others do not;
+        # the loop below stops those that do not.
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
         thread = Thread(target=self._highs.run, daemon=True)
         thread.start()
         try:
             while thread.is_alive():
                 thread.join(0.05)
+                if perf_counter() > deadline:
+                    self._stop.set()
         except KeyboardInterrupt:
             self._stop.set()
             thread.join()

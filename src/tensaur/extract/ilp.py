@@ -21,7 +21,7 @@ from tensaur.extract.model import Constraints, FloatArray, Model
 from tensaur.extract.presolve import Presolve, Reduced, fits_memory
 from tensaur.extract.problem import Incumbent, Problem, Stop
 
-RELAXATION_SHARE = 0.2
+RELAXATION_SHARE = 0.5
 """The part of the time left that relaxations may take before branching begins."""
 
 RELAXATION_GAIN = 1e-3
