@@ -5,7 +5,7 @@ Also the ways from a graph to a model with named dimensions, and the search for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -28,11 +28,12 @@ from tensaur.ir.operator import (
     infer_fact,
     is_small,
 )
+from tensaur.ir.rule import Rule
 from tensaur.ir.term import Tree, Var
 from tensaur.ir.types import DType, Fact, Known, TensorType, TupleType
 from tensaur.onnx_io.source import Source
 from tensaur.onnx_io.types import elem_type_of
-from tensaur.synth.instances import InstanceSampler
+from tensaur.synth.instances import Instance, InstanceSampler
 from tests.small import Data
 
 BATCH = symbol("N")
@@ -138,7 +139,7 @@ def forward_graph(rng: Random, size: int = 12) -> Graph:
             break
         try:
             rng.choice(_MAKERS)(drawing, rng.choice(drawing.floats()))
-        except TypeMismatch:
+        except (TypeMismatch, IndexError):
             continue
         made += 1
     return drawing.graph()
@@ -438,14 +439,32 @@ def _has_floats(facts: list[Fact]) -> bool:
 
 @dataclass(frozen=True)
 class Planted:
-    """A graph that holds what a rule finds, and sizes for its symbols."""
+    """A graph that holds what rules find, and sizes for its symbols."""
 
     graph: Graph
     sizes: Mapping[str, int]
 
 
-def rule_graph(rule: Any, rng: Random, tries: int = 200) -> Planted | None:
-    """Draw a graph that holds what a rule finds, perhaps with more operators on its value."""
+def rule_graph(rules: Sequence[Rule], rng: Random, tries: int = 200) -> Planted | None:
+    """Draw a graph that holds what the rules find, on common values, perhaps with more on top."""
+    drawing = Drawing(rng)
+    sizes: dict[str, int] = {}
+    for rule in rules:
+        instance = _instance(rule, rng, tries)
+        if instance is None or not _add_instance(drawing, instance):
+            return None
+        sizes.update(instance.sizes)
+    if rng.random() < 0.5:
+        for _ in range(4):
+            try:
+                rng.choice(_MAKERS)(drawing, drawing.last)
+            except (TypeMismatch, IndexError):
+                continue
+    graph = drawing.graph()
+    return Planted(graph, sizes) if graph.outputs else None
+
+
+def _instance(rule: Rule, rng: Random, tries: int) -> Instance | None:
     if rule.group is not None:
         rule = rule.instance(rng.choice((2, 3)))
     sampler = InstanceSampler(rule, rng)
@@ -456,37 +475,31 @@ def rule_graph(rule: Any, rng: Random, tries: int = 200) -> Planted | None:
     for _ in range(tries):
         for instance in sampler.draw():
             if rng.random() < 0.3:
-                graph = _of_instance(instance, rng)
-                if graph is not None and graph.outputs:
-                    return Planted(graph, instance.sizes)
+                return instance
     return None
 
 
-def _of_instance(instance: Any, rng: Random) -> Graph | None:
-    drawing = Drawing(rng)
+def _add_instance(drawing: Drawing, instance: Instance) -> bool:
     places: dict[str, int] = {}
     for name, leaf in instance.leaves.items():
         shape = leaf.type.static_shape or ()
+        like = [i for i, fact in enumerate(drawing.facts) if fact.type == leaf.fact.type]
         if leaf.data is not None:
             places[name] = drawing.constant(leaf.data.array, leaf.type.dtype)
         elif leaf.fact.constant:
             places[name] = drawing.weight(shape, leaf.type.dtype)
-        elif leaf.fact.type.shape is None:
-            return None
-        else:
+        elif like and drawing.rng.random() < 0.5:
+            places[name] = drawing.rng.choice(like)
+        elif isinstance(leaf.fact.type, TensorType) and leaf.fact.type.shape is not None:
             places[name] = drawing.input(leaf.fact.type)
+        else:
+            return False
     try:
         for tree in instance.finds:
             _plant(drawing, tree, places)
     except TypeMismatch:
-        return None
-    if rng.random() < 0.5:
-        for _ in range(4):
-            try:
-                rng.choice(_MAKERS)(drawing, drawing.last)
-            except (TypeMismatch, IndexError):
-                continue
-    return drawing.graph()
+        return False
+    return True
 
 
 def _plant(drawing: Drawing, tree: Tree | Var, places: dict[str, int]) -> int:
