@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tensaur.cost.model import CostModel, PriceKind, runs
 from tensaur.cost.pricer import pricer_for
-from tensaur.cost.sizes import dim_size, graph_sizes, static_fact
+from tensaur.cost.sizes import dim_size, graph_sizes, named_sizes, static_fact
 from tensaur.ir.dims import product
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Literal, Opaque, Weight, type_nbytes
@@ -95,7 +95,7 @@ def inspect(
         parameter_nbytes=sum(dim_size(type_nbytes(kind), {}) for kind in parameters),
         rows=tuple(sorted(rows.values(), key=lambda row: (-row.cost, -row.count, row.operator))),
         cost_unit=cost_unit,
-        sizes=complete,
+        sizes=named_sizes(graph, complete),
     )
 
 

@@ -13,7 +13,7 @@ from tensaur import onnx_io
 from tensaur.cost.fusion import fuses
 from tensaur.cost.model import Pricer
 from tensaur.cost.pricer import pricer_for
-from tensaur.cost.sizes import graph_sizes
+from tensaur.cost.sizes import graph_sizes, named_sizes
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Exploration, Explorer, Limits
 from tensaur.errors import ExtractionError, FoldingFailure, RuntimeFailure, UnsoundRule
@@ -282,7 +282,7 @@ def _result(found: Found, run: Run) -> Result:
         extraction=None if shown is None else _summary(shown.refined),
         comparison=judgement.comparison,
         seconds=dict(run.seconds),
-        sizes=dict(found.sizes),
+        sizes=named_sizes(source.graph, found.sizes),
     )
 
 

@@ -28,6 +28,18 @@ def graph_sizes(graph: Graph, given: Sizes | None = None) -> dict[str, int]:
     return sizes
 
 
+def named_sizes(graph: Graph, sizes: Sizes) -> dict[str, int]:
+    """Return the sizes of the inputs' dimensions alone, by the names that users give them."""
+    names = {
+        name
+        for item in graph.inputs
+        if isinstance(item.type, TensorType) and item.type.shape is not None
+        for dim in item.type.shape
+        for name in symbols(dim)
+    }
+    return {name.removeprefix("?"): sizes[name] for name in sorted(names) if name in sizes}
+
+
 def dim_size(dim: Dim, sizes: Sizes) -> int:
     """Return the size of a dimension, at least 0; symbols without a size count as the default."""
     if isinstance(dim, int):

@@ -97,8 +97,8 @@ class RaceResult:
         return tuple(estimate(row, confidence) for row in self.logs[contestant])
 
     def time(self, contestant: int) -> float:
-        """Return the contestant's typical seconds for one run of every workload."""
-        return sum(median(row) for row in self.seconds[contestant])
+        """Return the contestant's typical seconds for one run of the first workload."""
+        return median(self.seconds[contestant][0])
 
 
 def estimate(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
