@@ -1,5 +1,7 @@
 """The whole way of a model: nothing lost, nothing changed in its interface, the same every time."""
 
+import signal
+
 import numpy as np
 import onnx
 import pytest
@@ -397,6 +399,19 @@ def test_ctrl_c_while_timing_keeps_the_original(monkeypatch):
     assert result.kept_original
     assert result.model == small_model()
     assert result.reason == "interrupted before anything was shown to be faster"
+
+
+@pytest.mark.parametrize("phase", ["exploring", "choosing", "checking"])
+@pytest.mark.parametrize("cost", METRICS)
+def test_a_true_interrupt_in_any_phase_gives_a_result(phase, cost):
+    def press(said):
+        if said == phase:
+            signal.raise_signal(signal.SIGINT)
+
+    result = optimize(product(), options=alone(cost=cost), progress=press)
+    assert result.kept_original
+    assert result.model == product()
+    assert result.reason.startswith("interrupted")
 
 
 def test_ctrl_c_while_reading_is_the_caller_s(monkeypatch):

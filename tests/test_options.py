@@ -1,0 +1,51 @@
+"""Options: defaults make sense, what does not is refused in a line."""
+
+import pytest
+
+from tensaur.errors import UsageError
+from tensaur.options import COSTS, CYCLE_FILTERS, EXTRACTORS, MATHS, Options
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cost": "money"}, "cost: 'money' is not one of latency, flops, bytes, launches"),
+        ({"extract": "best"}, "extract: 'best' is not one of ilp, dag, tree"),
+        ({"cycle_filter": "all"}, "cycle_filter: 'all' is not one of efficient, none"),
+        ({"math": "loose"}, "math: 'loose' is not one of exact, rounding, fast"),
+        ({"seconds": -1.0}, "seconds: -1.0 is below 0"),
+        ({"seconds": float("nan")}, "seconds: nan is below 0"),
+        ({"nodes": 0}, "nodes: 0 is below 1"),
+        ({"iterations": -1}, "iterations: -1 is below 0"),
+        ({"multi": -1}, "multi: -1 is below 0"),
+        ({"threads": 0}, "threads: 0 is below 1"),
+        ({"max_growth": -1}, "max_growth: -1 is negative"),
+        ({"sizes": {"n": 1, "m": 0}}, "size of m: 0 is below 1"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_refusals(changes, message):
+    with pytest.raises(UsageError) as caught:
+        Options(**changes)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("extract", EXTRACTORS)
+@pytest.mark.parametrize("math", MATHS)
+@pytest.mark.parametrize("cycle_filter", CYCLE_FILTERS)
+def test_every_choice_is_accepted(cost, extract, math, cycle_filter):
+    assert Options(cost=cost, extract=extract, math=math, cycle_filter=cycle_filter).cost == cost
+
+
+@pytest.mark.parametrize(
+    ("given", "original", "budget"),
+    [(None, 0, 1 << 20), (None, 10**9, 10**7), (0, 10**9, 0), (5, 0, 5)],
+)
+def test_how_much_a_file_may_grow(given, original, budget):
+    assert Options(max_growth=given).growth_budget(original) == budget
+
+
+def test_no_time_and_endless_time_are_times():
+    assert Options(seconds=0).seconds == 0
+    assert Options(seconds=float("inf")).seconds == float("inf")
