@@ -197,6 +197,13 @@ def one_element(fact: Fact) -> bool:
 
 
 @derived
+def nonzero(fact: Fact) -> bool:
+    """Whether a value is one known element that is neither zero nor so small or large as to overflow."""
+    value = None if fact.value is None else fact.value.scalar
+    return value is not None and 1e-6 < abs(value) < 1e6
+
+
+@derived
 def scalar(fact: Fact) -> bool:
     """Whether the tensor has rank 0."""
     return shape_of(fact) == ()

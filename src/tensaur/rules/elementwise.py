@@ -35,6 +35,7 @@ from tensaur.rules.conditions import (
     has_dtype,
     is_float,
     like,
+    nonzero,
     one_element,
     same_type,
     static_shape,
@@ -111,6 +112,14 @@ _CONSTANTS = (
         when=(constant(a, b), varying(x)),
         exactness=ROUNDING,
         integers=True,
+    ),
+    # A scale outside can go into what follows even where a summand cannot (a padded convolution).
+    Rule(
+        "shift-scaled",
+        add(mul(x, b), a),
+        mul(add(x, div(a, b)), b),
+        when=(constant(a, b), varying(x), is_float(x), nonzero(b)),
+        exactness=ROUNDING,
     ),
     Rule(
         "subtract-constant",
