@@ -109,10 +109,12 @@ def cuts_of_batch(op: Operator, conv: Operator, weight: Fact, out: Fact) -> Plan
 @derived
 def cuts_of_filters(op: Operator, conv: Operator, out: Fact, weight_rank: int) -> Plan:
     """The slice of the weight (or bias) of a convolution, by output channels."""
-    rank = len(shape_of(out))
+    shape = shape_of(out)
+    rank = len(shape)
     plan = tuple(cut for cut in plan_of(op, rank) if cut.axis % rank == 1)
     moved = tuple(cut._replace(axis=-weight_rank) for cut in plan)
-    return _if(not plan or getattr(conv, "group", 1) == 1, moved)
+    some = all(_leaves(cut, shape[1]) for cut in plan)
+    return _if(some and (not plan or getattr(conv, "group", 1) == 1), moved)
 
 
 @derived
