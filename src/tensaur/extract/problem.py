@@ -39,7 +39,8 @@ class Problem:
     `node_class[n]` is the class of row n, `child[child_start[n]:child_start[n + 1]]` its children's
     classes, `cost[n]` >= 0 its cost (whole numbers, such as nanoseconds), `size[n]` >= 0 the bytes it adds
     to the written file. The sizes of a solution's rows sum to at most `size_budget`. `tag[n]` is the
-    caller's own number for row n (n itself unless given); nothing here reads it.
+    caller's own number for row n (n itself unless given); nothing here reads it. `known` is a solution
+    that is there already (a row for each class that the root needs, -1 elsewhere): no answer is worse.
     """
 
     node_class: IntArray
@@ -51,6 +52,7 @@ class Problem:
     class_count: int
     size_budget: int | None = None
     tag: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    known: IntArray | None = None
 
     def __post_init__(self) -> None:
         if not len(self.tag):

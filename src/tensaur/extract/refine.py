@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tensaur.cost.model import Pricer
+from tensaur.errors import ExtractionError
 from tensaur.extract.problem import Problem, Solution
+from tensaur.extract.solve import extract
 from tensaur.extract.space import Option, Space, used_queries
 
 # An estimate is scaled to this share of what measured operators of its kind suggest, so that a form is
@@ -71,6 +73,7 @@ class Refinement:
     ) -> Refined:
         """Extract and measure in turns; `solve(problem, final)` may be quick while `final` is False.
 
+        What the original graph comes to, some of it folded perhaps, is the worst that is returned.
         Once the time for measuring is over, new forms without a measured price are left out: their
         estimates are low on purpose, and would draw the extraction to whatever was not measured.
         """
@@ -81,6 +84,8 @@ class Refinement:
             problem = self.space.problem(
                 self.prices, avoided, budget, loaded_only=loaded_only, bias=bias
             )
+            if not loaded_only:
+                problem = self._knowing_original(problem, budget)
             solution = solve(problem, final)
             picked = self.space.picked(problem, solution)
             used = used_queries(picked.values())
@@ -91,6 +96,13 @@ class Refinement:
             if final:
                 return self._refined(problem, solution, picked, len(missing))
             final = True
+
+    def _knowing_original(self, problem: Problem, budget: int | None) -> Problem:
+        part = self.space.problem(self.prices, self.refused, budget, loaded_only=True)
+        try:
+            return self.space.knowing(problem, part, extract(part, "dag"))
+        except ExtractionError:  # with constants folded greedily, the original may miss the budget
+            return problem
 
     def _refined(
         self, problem: Problem, solution: Solution, picked: dict[int, Option], estimated: int

@@ -5,9 +5,10 @@ from __future__ import annotations
 from time import perf_counter
 
 from tensaur.errors import ExtractionError
+from tensaur.extract.descent import Descent
 from tensaur.extract.greedy import Network, consider_dags, consider_tree
 from tensaur.extract.ilp import IntegerSearch
-from tensaur.extract.problem import Incumbent, Problem, Solution, Stop, check, totals
+from tensaur.extract.problem import Incumbent, Problem, Solution, Stop, check, closure, totals
 from tensaur.extract.structure import Part, simplify
 
 METHODS = ("ilp", "dag", "tree")
@@ -27,6 +28,8 @@ def extract(
     start = perf_counter()
     part = simplify(problem)
     search = IntegerSearch(part.problem, Incumbent(part.problem), start + seconds, seed)
+    if problem.known is not None:
+        search.incumbent.consider(closure(part.problem, part.lower(problem.known)))
     stop = _run(method, search)
     if search.incumbent.chosen is None:
         raise ExtractionError(
@@ -43,12 +46,20 @@ def _run(method: str, search: IntegerSearch) -> Stop:
     try:
         search.lower_bound = network.path_bound()
         if method != "tree":
+            _descend(search, network)
             consider_dags(search.incumbent, network, search.deadline)
+            _descend(search, network)
     except KeyboardInterrupt:
         return Stop.INTERRUPTED
     if method == "ilp":
         return search.run()
     return Stop.HEURISTIC
+
+
+def _descend(search: IntegerSearch, network: Network) -> None:
+    incumbent = search.incumbent
+    if incumbent.chosen is not None:
+        incumbent.consider(Descent(network, incumbent.chosen, search.deadline).run())
 
 
 def _solution(

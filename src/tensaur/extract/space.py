@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -168,6 +168,13 @@ class Space:
             size_budget=budget,
             tag=tag,
         )
+
+    def knowing(self, problem: Problem, part: Problem, solution: Solution) -> Problem:
+        """Return the problem with a solution of a part of it as the solution that is known."""
+        known = np.full(problem.class_count, -1, dtype=np.int64)
+        needed = solution.chosen >= 0
+        known[needed] = np.searchsorted(problem.tag, part.tag[solution.chosen[needed]])
+        return replace(problem, known=known)
 
     def scale(self, prices: FloatArray) -> int:
         """Return by what prices are multiplied in the problems made under them."""
