@@ -1,10 +1,14 @@
-"""What all tests share: hypothesis without deadlines, and golden files."""
+"""What all tests share: a quiet runtime, hypothesis without deadlines, and golden files."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# For the tests that load ONNX Runtime themselves.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 settings.register_profile("tensaur", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("tensaur")

@@ -1,5 +1,9 @@
 """Sessions: opening from every kind of source, running every kind of tensor, one-line failures."""
 
+import os
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import onnx
@@ -165,3 +169,15 @@ def test_one_line_bounds_the_length():
 
 def test_runtime_name_has_a_version():
     assert any(character.isdigit() for character in runtime_name())
+
+
+def test_the_runtime_reports_nothing_home(tmp_path):
+    # ONNX Runtime keeps its telemetry quiet by itself where CI is set.
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    places = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(tmp_path))
+    code = "from tensaur.runtime.session import runtime_name; print(runtime_name())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=kept | places, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == runtime_name()
+    assert not list(tmp_path.iterdir())

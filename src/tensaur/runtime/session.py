@@ -221,6 +221,8 @@ def one_line(error: BaseException) -> str:
 
 @cache
 def _onnxruntime() -> Any:
+    # The call below comes too late for what is written and sent while the runtime is loaded.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime  # noqa: PLC0415  # heavy: imported when used
 
     onnxruntime.set_default_logger_severity(_FATAL)
