@@ -187,7 +187,14 @@ def choose(
     """
     options = run.options
     opsets = {item.domain: item.version for item in source.proto.opset_import}
-    pricer = pricer_for(options.cost, sizes, options.threads, options.store, opsets=opsets)
+    pricer = pricer_for(
+        options.cost,
+        sizes,
+        options.threads,
+        options.store,
+        opsets=opsets,
+        weight_nbytes=sum(data.nbytes for data in source.graph.constants.values()),
+    )
     writes = partial(onnx_io.expressible, opset=source.opset)
     unfoldable: frozenset[int] = frozenset()
     refinement = _original(source, pricer, run)

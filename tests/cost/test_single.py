@@ -7,10 +7,12 @@ import pytest
 
 from tensaur import ops
 from tensaur.cost.canonical import Unpriceable, canonical, operator_graph
-from tensaur.cost.single import LEAST_SECONDS, RandomData, Stopwatch
+from tensaur.cost.single import LEAST_SECONDS, RandomData, Stopwatch, _filled, _repeated
 from tensaur.errors import RuntimeFailure
-from tensaur.ir.operator import Input, Opaque
+from tensaur.ir.graph import GraphBuilder, Output
+from tensaur.ir.operator import Input, Opaque, Weight
 from tensaur.ir.types import DType, TensorType
+from tensaur.ops import MatMul
 from tests.cost.facts import chain, scalar, tensor, weight
 from tests.ops.draws import draw
 
@@ -68,3 +70,49 @@ def test_random_data_are_tame(dtype):
     numbers = array.astype(np.float64)
     assert np.isfinite(numbers).all()
     assert numbers.min() >= (0.49 if dtype.is_float else 0) and numbers.max() < 8
+
+
+def product(rows=1, inner=256, outer=256):
+    builder = GraphBuilder()
+    x = builder.add(Input("x", TensorType(DType.FLOAT32, (rows, inner))), (), "x")
+    w = builder.add(Weight("w", TensorType(DType.FLOAT32, (inner, outer))), (), "w")
+    return builder.build([Output("y", builder.add(MatMul(), [x, w], "y"))])
+
+
+class Scripted(Stopwatch):
+    """A stopwatch whose runs take a millisecond for every product, and remembers what it ran."""
+
+    def overhead(self, inputs):
+        return 0.0
+
+    def _run(self, graph):
+        count = sum(isinstance(node.op, MatMul) for node in graph.nodes)
+        self.ran = [*getattr(self, "ran", []), count]
+        return self.each * count
+
+
+@pytest.mark.parametrize(
+    ("each", "cold_nbytes", "ran"),
+    [
+        (1e-6, 0, [1]),  # the weights fit the cache
+        (1e-6, 1 << 20, [1, 4]),  # four copies of 256 KiB fill it
+        (1e-2, 1 << 20, [1]),  # too slow to wait for memory
+        (1e-6, 1 << 30, [1, 64]),  # no more copies than are worth it
+    ],
+)
+def test_weights_beyond_the_cache_are_measured_cold(each, cold_nbytes, ran):
+    stopwatch = Scripted(cold_nbytes=cold_nbytes)
+    stopwatch.each = each
+    assert stopwatch.measure(product()) == pytest.approx(each)
+    assert stopwatch.ran == ran
+
+
+def test_copies_share_inputs_and_have_weights_of_their_own():
+    repeated = _repeated(product(), 3)
+    assert [node.op.name for node in repeated.nodes if isinstance(node.op, Input)] == ["x"]
+    names = [node.op.name for node in repeated.nodes if isinstance(node.op, Weight)]
+    assert len(set(names)) == 3 == len(repeated.outputs)
+    # The runtime merges products of equal weights, so the data differ too.
+    filled, _ = next(_filled(repeated))
+    first, second = (filled.constants[name].numpy() for name in names[:2])
+    assert first.shape == second.shape and not np.array_equal(first, second)

@@ -124,6 +124,13 @@ def test_regimes_take_turns():
     assert np.abs(large).max() > 2 * np.abs(first).max()
 
 
+@pytest.mark.parametrize("size", [10**12, 10**30])
+def test_inputs_that_do_not_fit_are_named(size):
+    session = open_session(unary("Relu", ["batch", 64]))
+    with pytest.raises(RuntimeFailure, match=r"input 'x' of shape \(\d+, 64\) does not fit"):
+        plan_inputs(session, {"batch": size})
+
+
 def test_inputs_that_are_no_tensors_are_named():
     node = helper.make_node("SequenceLength", ["s"], ["y"])
     sequence = helper.make_tensor_sequence_value_info("s", FLOAT, None)

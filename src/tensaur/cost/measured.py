@@ -69,6 +69,7 @@ class MeasuredCost:
     opsets: Mapping[str, int] = field(default_factory=lambda: DEFAULT_OPSETS)
     budget_seconds: float = math.inf
     hopeless_nanoseconds: float = math.inf
+    cold: bool = False
     clock: Clock = time.perf_counter
     tally: Tally = field(default_factory=Tally)
     _prices: dict[str, Price] = field(default_factory=dict)
@@ -198,7 +199,7 @@ class MeasuredCost:
 
     def _key(self, item: Canonical) -> str:
         opsets = ",".join(f"{domain}:{version}" for domain, version in sorted(self.opsets.items()))
-        return f"{item.signature} @{opsets}"
+        return f"{item.signature} @{opsets}{' cold weights' if self.cold else ''}"
 
     def _measure(self, graph: Graph) -> Stored | None:
         """Measure a graph; None if it should not be measured now."""

@@ -13,7 +13,7 @@ from tensaur.cost.single import Stopwatch
 from tensaur.cost.sizes import Sizes
 from tensaur.cost.store import Context, Store, default_path
 from tensaur.errors import UsageError
-from tensaur.runtime.processor import processor_name
+from tensaur.runtime.processor import cache_nbytes, processor_name
 from tensaur.runtime.session import runtime_name
 
 LATENCY = "latency"
@@ -27,11 +27,13 @@ def pricer_for(
     *,
     opsets: Mapping[str, int] | None = None,
     budget_seconds: float = math.inf,
+    weight_nbytes: int = 0,
 ) -> MeasuredCost | PaperCost:
     """Return the model of a metric; it is both a `CostModel` and a `Pricer`.
 
     `store` is the file of measured prices, None for the one in the user's cache directory. `opsets` are
-    those that the priced operators will be written in.
+    those that the priced operators will be written in. `weight_nbytes` is the size of all weights of the
+    model: beyond the cache's, operators find theirs in memory.
     """
     if metric in METRICS:
         return METRICS[metric](sizes or {})
@@ -43,6 +45,7 @@ def pricer_for(
         threads=threads,
         opsets=opsets,
         budget_seconds=budget_seconds,
+        weight_nbytes=weight_nbytes,
     )
 
 
@@ -53,19 +56,22 @@ def measured_cost(
     threads: int = 1,
     opsets: Mapping[str, int] | None = None,
     budget_seconds: float = math.inf,
+    weight_nbytes: int = 0,
 ) -> MeasuredCost:
     """Return the measured cost model of this machine, calibrating it first if that was never done."""
     # The two names of ONNX's own domain are one.
     opsets = {_domain(name): version for name, version in (opsets or DEFAULT_OPSETS).items()}
+    cold_nbytes = 2 * cache_nbytes() if weight_nbytes > cache_nbytes() else 0
     context = Context(threads, runtime_name(), processor_name())
     return MeasuredCost(
         store=store,
-        stopwatch=Stopwatch(threads, opsets),
+        stopwatch=Stopwatch(threads, opsets, cold_nbytes=cold_nbytes),
         context=context,
         machine=calibrated_machine(store, context),
         sizes=sizes or {},
         opsets=opsets,
         budget_seconds=budget_seconds,
+        cold=cold_nbytes > 0,
     )
 
 

@@ -125,7 +125,11 @@ def draw(
                 f"input {port.name!r} is {port.kind}, for which no random values can be made"
             )
         shape = tuple(dim if isinstance(dim, int) else plan.sizes[dim] for dim in port.dims)
-        feeds[port.name] = draw_array(rng, port.dtype, shape, plan.limit, regime)
+        try:
+            feeds[port.name] = draw_array(rng, port.dtype, shape, plan.limit, regime)
+        except (MemoryError, ValueError) as error:  # numpy: no memory, or too many elements to count
+            fault = f"input {port.name!r} of shape {shape} does not fit into memory"
+            raise RuntimeFailure(fault) from error
     return feeds
 
 

@@ -1,4 +1,4 @@
-"""The processor's name, as it keys measured costs and heads published tables."""
+"""The processor's name, as it keys measured costs and heads published tables, and its cache."""
 
 from __future__ import annotations
 
@@ -7,12 +7,31 @@ from functools import cache
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+
+# Where the system does not tell: a last-level cache of ordinary size.
+_USUAL_CACHE = 32 << 20
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @cache
 def processor_name() -> str:
     """Return the processor's model, made precise by family and model number where Linux tells them."""
     return name_from_cpuinfo(_read(_CPUINFO)) or platform.processor() or platform.machine()
+
+
+@cache
+def cache_nbytes() -> int:
+    """Return the size of the largest cache of the processor."""
+    sizes = [cache_from_text(_read(path)) for path in _CACHES.glob("index*/size")]
+    return max((size for size in sizes if size), default=_USUAL_CACHE)
+
+
+def cache_from_text(text: str) -> int:
+    """Return the bytes that a size such as ``32768K`` stands for, 0 if it is none."""
+    text = text.strip()
+    digits, unit = text.rstrip("KMG"), text[-1:]
+    return int(digits) * _UNITS.get(unit, 1) if digits.isdigit() else 0
 
 
 def name_from_cpuinfo(text: str) -> str:
