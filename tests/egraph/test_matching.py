@@ -14,6 +14,7 @@ from tensaur.ir.term import Apply, AttrVar, OpVar, Pick, Seq, Var
 from tests.egraph.naive import NaiveMatcher
 from tests.egraph.toy import (
     Add,
+    Concat,
     Mul,
     Neg,
     Relu,
@@ -65,6 +66,7 @@ FINDS = {
     "pair with operators": (f(x), f(y)),
     "triple": (neg(x), relu(x), scale(x, factor=p)),
     "pair with a sequence": (wide(xs), neg(x)),
+    "operator over a sequence": OpVar("g", (Wide, Concat))(xs),
     "chain": (neg(x), add(relu(x), y), mul(y, z)),
 }
 

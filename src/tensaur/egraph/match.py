@@ -108,10 +108,13 @@ class Matcher:
         self._tables.clear()
         self.view = View(self._egraph)
 
-    def lengths(self, operators: Sequence[type[Operator]]) -> list[int]:
-        """Return how many inputs a sequence can stand for, where these operators are to be found."""
+    def lengths(self, nodes: Sequence[Sequence[type[Operator]]]) -> list[int]:
+        """Return how many inputs a sequence can stand for, given the classes each node with it can be."""
         of_class = self._egraph.symbols.of_class
-        found = [set(self.view.arities(of_class.get(op, []))) for op in operators]
+        found = [
+            {arity for op in choices for arity in self.view.arities(of_class.get(op, []))}
+            for choices in nodes
+        ]
         return sorted(set.intersection(*found)) if found else []
 
     def find(self, source: Source) -> Matches:

@@ -53,16 +53,15 @@ def canonical(term: Apply) -> Canonical:
     return Canonical(renamed, names)
 
 
-def sequence_operators(rule: Rule) -> tuple[type[Operator], ...]:
-    """Return the operator classes that the rule finds with a sequence of inputs."""
-    found = (term for find in rule.finds for term in _applies(find))
-    return tuple(term.op for term in found if _has_sequence(term) and isinstance(term.op, type))
+def sequence_operators(rule: Rule) -> tuple[tuple[type[Operator], ...], ...]:
+    """Return for every node that the rule finds with a sequence of inputs the classes it can be."""
+    nodes = [term for find in rule.finds for term in _applies(find)]
+    return tuple(_choices(node) for node in nodes if _has_sequence(node))
 
 
 def operator_choices(rule: Rule) -> tuple[tuple[type[Operator], ...], ...]:
     """Return for every operator node that the rule finds the classes that it can be."""
-    nodes = [term for find in rule.finds for term in _applies(find)]
-    return tuple(node.op.choices if isinstance(node.op, OpVar) else (node.op,) for node in nodes)
+    return tuple(_choices(term) for find in rule.finds for term in _applies(find))
 
 
 def sources(index: int, rule: Rule, lengths: Iterable[int]) -> Iterator[Source]:
@@ -184,6 +183,10 @@ def _applies(term: Term) -> Iterator[Apply]:
     if isinstance(term, Apply):
         yield term
         yield from itertools.chain.from_iterable(_applies(item) for item in term.inputs)
+
+
+def _choices(term: Apply) -> tuple[type[Operator], ...]:
+    return term.op.choices if isinstance(term.op, OpVar) else (term.op,)
 
 
 def _has_sequence(term: Apply) -> bool:
