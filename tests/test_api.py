@@ -11,11 +11,13 @@ FLAT = {"cost": "flops", "gate": False}
 def test_a_path_a_proto_and_an_ir_model_give_the_same(tmp_path):
     model = small_model()
     path = small_file(tmp_path)
-    results = [
-        tensaur.optimize(given, **FLAT)
-        for given in (path, str(path), model, onnx_ir.from_proto(model))
-    ]
-    assert len({result.model.SerializeToString(deterministic=True) for result in results}) == 1
+    proto = tensaur.optimize(model, **FLAT).model
+    for given in (path, str(path)):
+        assert tensaur.optimize(given, **FLAT).model == proto
+    # onnx_ir declares the types of constants too.
+    from_ir = tensaur.optimize(onnx_ir.from_proto(model), **FLAT).model
+    del from_ir.graph.value_info[:], proto.graph.value_info[:]
+    assert from_ir == proto
 
 
 def test_the_same_seed_gives_the_same_model():
