@@ -22,6 +22,7 @@ from tensaur.ir.operator import (
     Absent,
     Input,
     Literal,
+    Opaque,
     Operator,
     Project,
     Weight,
@@ -369,7 +370,32 @@ def _layer_normalization(drawing: Drawing, x: int) -> None:
     drawing.add(ops.LayerNormalization(-1, 1e-5), x, scale, bias)
 
 
+def _opaque(drawing: Drawing, x: int) -> None:
+    """Add an operator without a class, perhaps one with bodies that read outer values."""
+    kind = drawing.facts[x].type
+    if drawing.rng.random() < 0.5:
+        drawing.add(Opaque("", "Round", "", (), (kind,), 1), x)
+        return
+    like = [i for i in drawing.floats() if drawing.facts[i].type == kind]
+    flag = drawing.constant(np.array([drawing.rng.random() < 0.5]), DType.BOOL)
+    flag = drawing.add(ops.Not(), flag)
+    bodies = (_body("then_branch", "Add", kind), _body("else_branch", "Sub", kind))
+    name = f"if{len(drawing.facts)}"
+    op = Opaque("", "If", "", tuple(sorted(bodies)), (kind,), 1, ("first", "second"), name)
+    drawing.add(op, flag, x, drawing.rng.choice(like))
+
+
+def _body(name: str, op_type: str, kind: Any) -> tuple[str, bytes]:
+    nodes = [
+        helper.make_node(op_type, ["first", "second"], ["between"]),
+        helper.make_node("Neg", ["between"], ["end"]),
+    ]
+    body = helper.make_graph(nodes, name, [], [_declared("end", kind)])
+    return name, helper.make_attribute(name, body).SerializeToString(deterministic=True)
+
+
 _MAKERS = (
+    _opaque,
     _unary, _unary, _clip, _binary, _binary, _binary, _binary, _again, _again, _variadic, _matmul,
     _matmul, _matmul, _gemm, _transpose, _transpose, _reshape, _axes, _concat, _concat, _split,
     _split, _slice, _slice, _gather, _reduce, _softmax, _where, _conv, _conv, _conv,

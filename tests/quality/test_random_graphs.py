@@ -65,7 +65,8 @@ def finite_feeds(session, sizes):
 
 def _finite(outputs):
     # Clip without an upper bound gives the greatest number for infinity, so that is no number either.
-    return all((np.abs(item) < 1e30).all() for item in outputs.values() if item.dtype.kind == "f")
+    floats = [item.astype(np.float64) for item in outputs.values() if item.dtype.kind == "f"]
+    return all((np.abs(item) < 1e30).all() for item in floats)
 
 
 def check(kind, seed):
