@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tensaur.cli import main
+from tensaur.options import Options
 from tensaur.rulefile import load_rules
 
 ROOT = Path(__file__).parent.parent
@@ -65,3 +66,10 @@ def test_flags_of_the_readme_exist(capsys, monkeypatch):
     flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - {"--version", "--help"}
     assert flags, "the README shows the command line"
     assert {flag for flag in flags if flag not in known} == set()
+
+
+def test_defaults_of_the_readme_are_those_of_the_options():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    defaults = Options()
+    assert f"| {defaults.nodes}, {defaults.iterations}, {defaults.multi} |" in text
+    assert f"measuring included | {defaults.seconds:g} |" in text

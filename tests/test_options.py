@@ -19,6 +19,7 @@ from tensaur.options import COSTS, CYCLE_FILTERS, EXTRACTORS, MATHS, Options
         ({"iterations": -1}, "iterations: -1 is below 0"),
         ({"multi": -1}, "multi: -1 is below 0"),
         ({"threads": 0}, "threads: 0 is below 1"),
+        ({"seed": -1}, "seed: -1 is below 0"),
         ({"max_growth": -1}, "max_growth: -1 is negative"),
         ({"sizes": {"n": 1, "m": 0}}, "size of m: 0 is below 1"),
     ],
@@ -28,6 +29,11 @@ def test_refusals(changes, message):
     with pytest.raises(UsageError) as caught:
         Options(**changes)
     assert str(caught.value) == message
+
+
+def test_more_threads_than_any_machine_has():
+    with pytest.raises(UsageError, match=r"^threads: 100000 is above \d+$"):
+        Options(threads=100_000)
 
 
 @pytest.mark.parametrize("cost", COSTS)

@@ -37,6 +37,19 @@ def test_what_cannot_be_written_is_named(tmp_path, act):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_place_of_a_device_is_not_taken(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OutputError, match="not a regular file"):
+        output.check_writable(pipe)
+
+
+def test_long_names_are_written(tmp_path):
+    path = tmp_path / ("ä" * 120)
+    output.write_beside(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
 def test_a_failing_disk_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "out.bin"
     path.write_bytes(b"old")

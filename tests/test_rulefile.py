@@ -65,3 +65,28 @@ def test_library_names_are_taken(tmp_path):
 def test_a_missing_file_is_wrong_usage(tmp_path):
     with pytest.raises(UsageError, match="no such file"):
         load_rules(tmp_path / "none.py")
+
+
+@pytest.mark.parametrize(
+    "text", ["import sys\nsys.exit(0)\n", "raise SystemExit\n", "raise GeneratorExit\n"]
+)
+def test_a_file_that_ends_the_program_is_refused(tmp_path, text):
+    with pytest.raises(RuleError, match=r"mine\.py: (SystemExit|GeneratorExit)"):
+        load_rules(write(tmp_path, text))
+
+
+def test_a_condition_that_fails_is_the_rule_s_fault(tmp_path):
+    text = (
+        HEAD
+        + """
+from tensaur.ir.term import derived
+
+@derived
+def fails(x) -> bool:
+    raise RuntimeError("boom")
+
+RULES = (Rule("mine-negate-twice", neg(neg(x)), x, when=(fails(x),)),)
+"""
+    )
+    with pytest.raises(RuleError, match="mine-negate-twice cannot be verified: RuntimeError: boom"):
+        load_rules(write(tmp_path, text))

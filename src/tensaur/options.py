@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,9 @@ COSTS = ("latency", "flops", "bytes", "launches")
 Extractor = Literal["ilp", "dag", "tree"]
 EXTRACTORS: tuple[Extractor, ...] = get_args(Extractor)
 CYCLE_FILTERS = ("efficient", "none")
+LEAST = {"seconds": 0, "nodes": 1, "iterations": 0, "multi": 0, "seed": 0}
+# Many more threads than processors only stand in each other's way, for minutes a session.
+MOST_THREADS = 64
 MATHS = {"exact": Exactness.EXACT, "rounding": Exactness.ROUNDING, "fast": Exactness.FAST}
 
 
@@ -23,7 +27,7 @@ class Options:
 
     `seconds` bounds the whole run (measuring included), `nodes` the e-nodes, `iterations` the rounds of
     exploration, `multi` the rounds in which multi-pattern rules run. `max_growth` is in bytes, None for
-    the greater of 1 % and 1 MB. `sizes` gives representative sizes of symbolic dimensions. `rules` are
+    the greater of 1 % and 1 MiB. `sizes` gives representative sizes of symbolic dimensions. `rules` are
     added to the library. `gate` False skips comparing and timing (for tests of the rewriting alone).
     """
 
@@ -49,12 +53,15 @@ class Options:
         _one_of("extract", self.extract, EXTRACTORS)
         _one_of("cycle_filter", self.cycle_filter, CYCLE_FILTERS)
         _one_of("math", self.math, tuple(MATHS))
-        for name, least in (("seconds", 0), ("nodes", 1), ("iterations", 0), ("multi", 0)):
+        for name, least in LEAST.items():
             value = getattr(self, name)
             if not value >= least:
                 raise UsageError(f"{name}: {value} is below {least}")
         if self.threads < 1:
             raise UsageError(f"threads: {self.threads} is below 1")
+        most = max(MOST_THREADS, os.cpu_count() or 1)
+        if self.threads > most:
+            raise UsageError(f"threads: {self.threads} is above {most}")
         if self.max_growth is not None and self.max_growth < 0:
             raise UsageError(f"max_growth: {self.max_growth} is negative")
         for name, size in self.sizes.items():

@@ -14,13 +14,15 @@ from tensaur.errors import OutputError
 
 def check_writable(path: Path) -> None:
     """Raise OutputError, naming the path and the fault, unless a file can be written there."""
-    if path.is_dir():
-        raise OutputError(f"{path}: is a folder, expected a file name")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path}: the folder {path.parent} does not exist")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise OutputError(f"{path}: the file is there and read-only")
     try:
+        if path.is_dir():
+            raise OutputError(f"{path}: is a folder, expected a file name")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path}: the folder {path.parent} does not exist")
+        if path.exists() and not path.is_file():  # renaming would take a device's place
+            raise OutputError(f"{path}: is not a regular file")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise OutputError(f"{path}: the file is there and read-only")
         # Asking for permission is not enough: only creating a file shows that the medium takes one.
         with tempfile.TemporaryFile(dir=path.parent):
             pass
@@ -31,7 +33,7 @@ def check_writable(path: Path) -> None:
 def write_beside(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: into a new file in the same folder, then renamed."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".tensaur.", suffix=".part")
     except OSError as error:
         raise OutputError(f"{path}: {_reason(error)}") from error
     temporary = Path(name)

@@ -41,7 +41,9 @@ def _read(path: Path) -> tuple[Rule, ...]:
         variables = runpy.run_path(str(path), run_name="tensaur_rules")
     except TensaurError as error:
         raise RuleError(f"{path}: {error}") from error
-    except Exception as error:  # it is the user's code: anything can happen in it
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # it is the user's code: anything can happen, sys.exit as well
         raise RuleError(f"{path}: {_place(error)}{type(error).__name__}: {error}") from error
     name = next((name for name in NAMES if name in variables), None)
     if name is None:
@@ -52,13 +54,19 @@ def _read(path: Path) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     line = error.lineno if isinstance(error, SyntaxError) else None
     return "" if line is None else f"line {line}: "
 
 
 def _check(path: Path, rule: Rule) -> None:
-    verdict = verify(rule)
+    try:
+        verdict = verify(rule)
+    except TensaurError:
+        raise
+    except Exception as error:  # conditions and computed attributes are the user's code too
+        fault = f"{type(error).__name__}: {error}"
+        raise RuleError(f"{path}: rule {rule.name} cannot be verified: {fault}") from error
     if verdict.counterexample is not None:
         raise UnsoundRule(f"{path}: rule {rule.name} is refuted: {verdict.counterexample}")
     if not verdict.verified:

@@ -30,8 +30,10 @@ def test_help_tells_the_exit_codes(run, arguments):
         (["optimize"], "MODEL.ONNX"),
         (["compare", "a.onnx"], "B.ONNX"),
         (["rules", "nonsense"], "nonsense"),
-        (["compare", "a.onnx", "b.onnx", "--threads", "0"], "--threads"),
-        (["compare", "a.onnx", "b.onnx", "--time-limit", "-1"], "--time-limit"),
+        (["compare", "a.onnx", "b.onnx", "--threads", "0"], "threads"),
+        (["compare", "a.onnx", "b.onnx", "--time-limit", "-1"], "seconds"),
+        (["compare", "a.onnx", "b.onnx", "--seed", "-1"], "seed"),
+        (["compare", "a.onnx", "b.onnx", "--dim", "n=0"], "size of n"),
     ],
 )
 def test_wrong_usage_is_one_line(run, arguments, part):

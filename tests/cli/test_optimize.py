@@ -90,6 +90,8 @@ def test_the_report_is_written_as_json(run, engine, tmp_path):
         (["--cycle-filter", "vanilla2"], "vanilla2"),
         (["--threads", "many"], "--threads"),
         (["--threads", "0"], "threads"),
+        (["--threads", "5000"], "threads"),
+        (["--seed", "-1"], "seed"),
         (["--time-limit", "-1"], "seconds"),
         (["--time-limit", "nan"], "seconds"),
         (["--node-limit", "0"], "nodes"),
@@ -132,9 +134,30 @@ def test_the_input_is_never_overwritten(run, engine, tmp_path):
     before = model.read_bytes()
     done = run("optimize", model, "-o", tmp_path / "." / "model.onnx")
     assert done.code == 2
-    assert "is the input model" in done.error
+    assert "is an input" in done.error
     assert model.read_bytes() == before
     assert engine.models == []
+
+
+def test_a_report_takes_the_place_of_nothing_else(run, engine, tmp_path):
+    model = small_file(tmp_path)
+    before = model.read_bytes()
+    link = tmp_path / "link.onnx"
+    link.symlink_to(model)
+    for arguments in (["--json", model], ["--json", link], ["-o", "x.onnx", "--json", "x.onnx"]):
+        done = run("optimize", model, *arguments)
+        assert done.code == 2
+        assert "write somewhere else" in done.error
+    assert run("inspect", model, "--dot", model).code == 2
+    assert run("compare", model, model, "--json", model).code == 2
+    assert model.read_bytes() == before
+    assert engine.models == []
+
+
+def test_a_name_that_is_empty_or_too_long(run, tmp_path):
+    model = small_file(tmp_path)
+    assert run("optimize", "").code == 1
+    assert "too long" in run("optimize", model, "-o", tmp_path / ("a" * 300)).error
 
 
 @pytest.mark.parametrize("flag", ["--output", "--json"])

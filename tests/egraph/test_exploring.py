@@ -466,6 +466,12 @@ def test_held_memory_shrinks_what_others_may_have():
     assert budget.room(2) < first
 
 
+def test_time_without_end_is_a_time():
+    budget = Budget(Limits(seconds=float("inf")))
+    budget.begin(0, 0)
+    assert budget.room(2) > 1024
+
+
 # --- nothing is lost -------------------------------------------------------------------------------
 
 

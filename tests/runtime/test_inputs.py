@@ -124,9 +124,16 @@ def test_regimes_take_turns():
     assert np.abs(large).max() > 2 * np.abs(first).max()
 
 
+@pytest.mark.parametrize("dtype", DType)
+def test_scalars_are_arrays(dtype):
+    drawn = draw_array(np.random.default_rng(0), dtype, ())
+    assert isinstance(drawn, np.ndarray)
+    assert drawn.shape == ()
+
+
 @pytest.mark.parametrize("size", [10**12, 10**30])
 def test_inputs_that_do_not_fit_are_named(size):
-    session = open_session(unary("Relu", ["batch", 64]))
+    session = open_session(unary("Relu", shape=["batch", 64]))
     with pytest.raises(RuntimeFailure, match=r"input 'x' of shape \(\d+, 64\) does not fit"):
         plan_inputs(session, {"batch": size})
 

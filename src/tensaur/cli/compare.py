@@ -10,7 +10,7 @@ import typer
 from tensaur import comparison, report
 from tensaur.cli import options as given
 from tensaur.cli.progress import progress
-from tensaur.output import check_writable
+from tensaur.options import Options
 
 First = Annotated[Path, typer.Argument(metavar="A.ONNX", show_default=False)]
 Second = Annotated[Path, typer.Argument(metavar="B.ONNX", show_default=False)]
@@ -31,20 +31,23 @@ def command(
     quiet: given.Quiet = False,
 ) -> None:
     """Compare the outputs of two models and time them in turn; exit code 1 if the outputs differ."""
-    given.at_least("--threads", threads, 1)
-    given.at_least("--time-limit", time_limit, 0)
-    sizes, arrays = given.sizes(dim), given.arrays(inputs)
-    if json is not None:
-        check_writable(json)
+    settings = Options(
+        seconds=time_limit,
+        threads=threads,
+        sizes=given.sizes(dim),
+        inputs=given.arrays(inputs),
+        seed=seed,
+    )
+    given.check_outputs([first, second, inputs], [json])
     with progress(quiet) as say:
         found = comparison.compare(
             first,
             second,
-            threads=threads,
-            sizes=sizes,
-            inputs=arrays,
-            seed=seed,
-            seconds=time_limit,
+            threads=settings.threads,
+            sizes=settings.sizes,
+            inputs=settings.inputs,
+            seed=settings.seed,
+            seconds=settings.seconds,
             say=say,
         )
     if json is not None:

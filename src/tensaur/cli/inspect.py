@@ -10,7 +10,7 @@ import typer
 from tensaur import inspection, onnx_io, report
 from tensaur.cli import options as given
 from tensaur.options import Options
-from tensaur.output import check_writable, write_beside
+from tensaur.output import write_beside
 
 Dot = Annotated[
     Path | None,
@@ -28,9 +28,7 @@ def command(
 ) -> None:
     """Show a model's interface, operators, parameters and estimated cost by operator."""
     settings = Options(cost=cost, threads=threads, sizes=given.sizes(dim), store=given.store())
-    for path in (json, dot):
-        if path is not None:
-            check_writable(path)
+    given.check_outputs([model], [json, dot])
     source = onnx_io.read(model)
     found = inspection.inspect_source(source, settings)
     if json is not None:

@@ -10,9 +10,7 @@ import typer
 from tensaur import pipeline, report
 from tensaur.cli import options as given
 from tensaur.cli.progress import progress
-from tensaur.errors import UsageError
 from tensaur.options import Options
-from tensaur.output import check_writable
 from tensaur.rulefile import load_rules
 from tensaur.rules import ALL_RULES
 
@@ -101,16 +99,14 @@ def command(
         seed=seed,
         store=given.store(),
     )
-    run(model, model.with_suffix(".opt.onnx") if output is None else output, settings, json, quiet)
+    beside = model.parent / f"{model.stem}.opt.onnx"
+    target = beside if output is None else output
+    given.check_outputs([model, inputs, rules], [target, json])
+    run(model, target, settings, json, quiet)
 
 
 def run(model: Path, output: Path, settings: Options, json: Path | None, quiet: bool) -> None:
-    """Optimise `model` into `output` and report; what cannot be written is refused before the work."""
-    if output.exists() and model.exists() and output.samefile(model):
-        raise UsageError(f"{output}: is the input model, write somewhere else")
-    for path in (output, json):
-        if path is not None:
-            check_writable(path)
+    """Optimise `model` into `output` and report."""
     with progress(quiet) as say:
         result = pipeline.optimize(model, options=settings, progress=say)
         result.save(output)

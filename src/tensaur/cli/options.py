@@ -13,6 +13,7 @@ import numpy as np
 import typer
 
 from tensaur.errors import UsageError
+from tensaur.output import check_writable
 
 Cost = Annotated[
     Literal["latency", "flops", "bytes", "launches"],
@@ -89,7 +90,14 @@ def store() -> Path | None:
     return Path(text) if text else None
 
 
-def at_least(name: str, value: float, least: float) -> None:
-    """Refuse a number below `least` (and NaN); UsageError names the option."""
-    if not value >= least:
-        raise UsageError(f"{name} {value:g}: expected at least {least:g}")
+def check_outputs(read: Sequence[Path | None], written: Sequence[Path | None]) -> None:
+    """Refuse, before the work, files that cannot be written, that are read, or that are written twice."""
+    taken = {os.path.realpath(path): "is an input" for path in read if path is not None}
+    for path in written:
+        if path is None:
+            continue
+        what = taken.get(os.path.realpath(path))
+        if what is not None:
+            raise UsageError(f"{path}: {what}, write somewhere else")
+        taken[os.path.realpath(path)] = "is written already"
+        check_writable(path)

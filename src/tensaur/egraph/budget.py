@@ -115,7 +115,7 @@ class Budget:
         """
         fitting = (self.limits.match_bytes - self._held) // 4 // (8 * max(1, columns))
         seconds = self._matching_until - self.clock()
-        return max(1024, min(fitting, int(seconds * MATCHES_PER_SECOND)))
+        return max(1024, int(min(fitting, seconds * MATCHES_PER_SECOND)))
 
     def _remaining(self) -> float:
         return self._deadline - self._reserved - self.clock()

@@ -63,7 +63,7 @@ class _Pending:
 
     def add(self, path: Path) -> Path:
         """Return the temporary file that will become `path`."""
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=".tensaur.", suffix=".part", dir=path.parent)
         os.close(handle)
         os.chmod(name, 0o666 & ~_umask())
         self._files[path] = Path(name)

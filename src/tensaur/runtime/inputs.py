@@ -127,7 +127,10 @@ def draw(
         shape = tuple(dim if isinstance(dim, int) else plan.sizes[dim] for dim in port.dims)
         try:
             feeds[port.name] = draw_array(rng, port.dtype, shape, plan.limit, regime)
-        except (MemoryError, ValueError) as error:  # numpy: no memory, or too many elements to count
+        except (
+            MemoryError,
+            ValueError,
+        ) as error:  # numpy: no memory, or too many elements to count
             fault = f"input {port.name!r} of shape {shape} does not fit into memory"
             raise RuntimeFailure(fault) from error
     return feeds
@@ -142,7 +145,7 @@ def draw_array(
 ) -> Array:
     """Draw one array; integers lie in [0, limit), bytes over their whole range at the widest limit."""
     if dtype is DType.BOOL:
-        return rng.random(shape) < 0.5
+        return np.asarray(rng.random(shape) < 0.5)  # of a scalar, the comparison is no array
     if dtype is DType.STRING:
         return np.array(rng.choice(_WORDS, size=shape), dtype=object)
     if dtype.numpy.kind in "iu":
