@@ -6,10 +6,10 @@ from math import inf
 import pytest
 
 from tensaur.extract.refine import OPTIMISM, Refinement
-from tensaur.extract.solve import extract
+from tensaur.extract.solve import METHODS, extract
 from tensaur.ir.rule import ROUNDING, Rule
 from tensaur.ir.term import Var
-from tensaur.ops import exp, neg, relu, tanh
+from tensaur.ops import abs_, exp, neg, relu, sin, tanh
 from tests.extract.spaces import explored
 
 x = Var("x")
@@ -147,6 +147,21 @@ def test_the_original_alone():
     assert refined.cost == 120
     after = refinement.run(lambda problem, final: extract(problem), None)
     assert after.cost == 90
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_original_is_the_worst_that_is_returned(method):
+    # Seen as trees, each output is cheaper by itself; but both outputs share the exponential.
+    text = "input x: f32[4]\na = Exp(x)\ny = Neg(a)\nz = Abs(a)\noutput y\noutput z\n"
+    rules = (
+        Rule("first", neg(exp(x)), tanh(x), (), ROUNDING),
+        Rule("second", abs_(exp(x)), sin(x), (), ROUNDING),
+    )
+    world = World({"Exp": 100, "Neg": 10, "Abs": 10, "Tanh": 80, "Sin": 80}, {})
+    found = explored(text, *rules)
+    refinement = Refinement(found.space, world, world.clock, inf)
+    refined = refinement.run(lambda problem, final: extract(problem, method), None)
+    assert refined.cost == 120
 
 
 def test_estimates_follow_what_their_kind_measured():
