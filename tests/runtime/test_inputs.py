@@ -1,11 +1,14 @@
 """Inputs: seeded, accepted by the model, in several regimes; and the user's own, checked."""
 
+import math
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
 from tensaur.errors import RuntimeFailure, UsageError
 from tensaur.ir.types import DType
+from tensaur.runtime import inputs
 from tensaur.runtime.inputs import (
     DEFAULT_SIZE,
     Plan,
@@ -215,3 +218,18 @@ def test_a_single_array_is_no_npz(tmp_path):
     np.save(path, np.ones(3))
     with pytest.raises(UsageError, match="not an npz file"):
         load_npz(path, open_session(scaled(2.0)).inputs)
+
+
+def test_guessed_sizes_never_fill_the_memory(monkeypatch):
+    seen = []
+
+    def refuse(ports, plan, *args):
+        seen.append(math.prod(plan.sizes.values()))
+        raise RuntimeFailure("not these")
+
+    monkeypatch.setattr(inputs, "draw", refuse)
+    session = open_session(unary("Neg", shape=["c", "d", "e", "f"]))
+    with pytest.raises(RuntimeFailure, match="not these"):
+        plan_inputs(session, {"c": 2})
+    assert len(seen) > 50
+    assert max(seen) <= 1 << 26

@@ -6,6 +6,7 @@ Holds the choice of sizes for dimensions without one, the drawing of values in s
 
 from __future__ import annotations
 
+import math
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ INTEGER_LIMITS = (64, 8, 2, 1)
 # picture and audio frame sizes, and small ones.
 _OTHER_SIZES = (32, 128, 256, 224, 512, 16, 8, 576, 640, 3, 2, 1)
 _MOST_PLANS = 500
+# Sizes that are only a guess must not fill the memory: four dimensions of 256 would be 16 GB.
+_MOST_ELEMENTS = 1 << 26
 _BATCH = re.compile(r"(^|[^a-z])(batch|bs|b|n)([^a-z]|$)|batch", re.IGNORECASE)
 _LENGTH = re.compile(r"seq|len|time|frame|token|height|width|sample|step", re.IGNORECASE)
 _WORDS = ("", "a", "tensor", "Zürich", "0", "two words")
@@ -201,7 +204,14 @@ def _plans(ports: Sequence[Port], given: Mapping[str, int]) -> Iterator[Plan]:
         for pattern in _patterns(free, size)
         for limit in limits
     )
-    yield from islice(others, _MOST_PLANS)
+    yield from islice((plan for plan in others if _is_modest(ports, plan)), _MOST_PLANS)
+
+
+def _is_modest(ports: Sequence[Port], plan: Plan) -> bool:
+    shapes = (
+        [dim if isinstance(dim, int) else plan.sizes[dim] for dim in port.dims] for port in ports
+    )
+    return sum(math.prod(shape) for shape in shapes) <= _MOST_ELEMENTS
 
 
 def _patterns(free: Sequence[str], size: int) -> Iterator[dict[str, int]]:
