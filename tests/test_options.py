@@ -1,5 +1,6 @@
 """Options: defaults make sense, what does not is refused in a line."""
 
+import numpy as np
 import pytest
 
 from tensaur.errors import UsageError
@@ -19,6 +20,12 @@ from tensaur.options import COSTS, CYCLE_FILTERS, EXTRACTORS, MATHS, Options
         ({"iterations": -1}, "iterations: -1 is below 0"),
         ({"multi": -1}, "multi: -1 is below 0"),
         ({"threads": 0}, "threads: 0 is below 1"),
+        ({"seconds": "5"}, "seconds: '5' is not a number"),
+        ({"threads": 1.5}, "threads: 1.5 is not a whole number"),
+        ({"iterations": None}, "iterations: None is not a whole number"),
+        ({"sizes": ["n"]}, "sizes: ['n'] is not a mapping of names to sizes"),
+        ({"sizes": {"n": 2.5}}, "size of n: 2.5 is not a whole number"),
+        ({"rules": [1]}, "rules: [1] are not all rules"),
         ({"seed": -1}, "seed: -1 is below 0"),
         ({"max_growth": -1}, "max_growth: -1 is negative"),
         ({"sizes": {"n": 1, "m": 0}}, "size of m: 0 is below 1"),
@@ -29,6 +36,12 @@ def test_refusals(changes, message):
     with pytest.raises(UsageError) as caught:
         Options(**changes)
     assert str(caught.value) == message
+
+
+def test_integers_of_numpy_are_integers():
+    options = Options(threads=np.int64(2), sizes={"n": np.int32(3)})
+    assert options.threads == 2
+    assert type(options.sizes["n"]) is int
 
 
 def test_more_threads_than_any_machine_has():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,7 +16,7 @@ COSTS = ("latency", "flops", "bytes", "launches")
 Extractor = Literal["ilp", "dag", "tree"]
 EXTRACTORS: tuple[Extractor, ...] = get_args(Extractor)
 CYCLE_FILTERS = ("efficient", "none")
-LEAST = {"seconds": 0, "nodes": 1, "iterations": 0, "multi": 0, "seed": 0}
+LEAST = {"seconds": 0, "nodes": 1, "iterations": 0, "multi": 0, "threads": 1, "seed": 0}
 # Many more threads than processors only stand in each other's way, for minutes a session.
 MOST_THREADS = 64
 MATHS = {"exact": Exactness.EXACT, "rounding": Exactness.ROUNDING, "fast": Exactness.FAST}
@@ -55,24 +56,38 @@ class Options:
         _one_of("math", self.math, tuple(MATHS))
         for name, least in LEAST.items():
             value = getattr(self, name)
+            _number(name, value, Real if name == "seconds" else Integral)
             if not value >= least:
                 raise UsageError(f"{name}: {value} is below {least}")
-        if self.threads < 1:
-            raise UsageError(f"threads: {self.threads} is below 1")
         most = max(MOST_THREADS, os.cpu_count() or 1)
         if self.threads > most:
             raise UsageError(f"threads: {self.threads} is above {most}")
-        if self.max_growth is not None and self.max_growth < 0:
+        if self.max_growth is not None and _number("max_growth", self.max_growth) < 0:
             raise UsageError(f"max_growth: {self.max_growth} is negative")
-        for name, size in self.sizes.items():
-            if size < 1:
-                raise UsageError(f"size of {name}: {size} is below 1")
+        if not all(isinstance(rule, Rule) for rule in self.rules or ()):
+            raise UsageError(f"rules: {self.rules!r} are not all rules")
+        object.__setattr__(self, "sizes", _sizes(self.sizes))
 
     def growth_budget(self, original_nbytes: int) -> int:
         """Return how many bytes the constants of the file may grow by."""
         if self.max_growth is not None:
             return self.max_growth
         return max(original_nbytes // 100, 1 << 20)
+
+
+def _number(name: str, value: Any, kind: type = Integral) -> Any:
+    if not isinstance(value, kind):  # NumPy's numbers are some
+        raise UsageError(f"{name}: {value!r} is not a {'whole ' if kind is Integral else ''}number")
+    return value
+
+
+def _sizes(given: Any) -> dict[str, int]:
+    if not isinstance(given, Mapping):
+        raise UsageError(f"sizes: {given!r} is not a mapping of names to sizes")
+    for name, size in given.items():
+        if _number(f"size of {name}", size) < 1:
+            raise UsageError(f"size of {name}: {size} is below 1")
+    return {name: int(size) for name, size in given.items()}
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

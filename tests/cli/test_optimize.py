@@ -1,4 +1,6 @@
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +129,26 @@ def test_arrays_that_are_none_are_wrong_usage(run, engine, tmp_path):
         "named arrays"
         in run("optimize", small_file(tmp_path), "--inputs", tmp_path / "one.npy").error
     )
+
+
+def test_archives_of_something_else_are_wrong_usage(run, engine, tmp_path):
+    model, path = small_file(tmp_path), tmp_path / "data.npz"
+    header = io.BytesIO()
+    huge = {"descr": "<f4", "fortran_order": False, "shape": (10**13, 64)}
+    np.lib.format.write_array_header_1_0(header, huge)
+    for content, part in ((b"junk", "'x' is not an array"), (header.getvalue(), "memory")):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.npy", content)
+        done = run("optimize", model, "--inputs", path)
+        assert done.code == 2
+        assert "data.npz" in done.error
+        assert part in done.error
+    data = bytearray(path.read_bytes())
+    data[6] |= 1  # the flag of encryption, in the entry and in the directory
+    data[data.find(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+    assert "not an .npz archive" in run("optimize", model, "--inputs", path).error
+    assert engine.models == []
 
 
 def test_the_input_is_never_overwritten(run, engine, tmp_path):

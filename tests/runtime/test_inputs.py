@@ -176,8 +176,8 @@ def test_npz_holds_strings_and_bfloat16(tmp_path):
         ({}, "input 'x' is missing, expected x"),
         ({"x": np.ones((2, 3), np.float32), "z": np.ones(1)}, "no input 'z', expected x"),
         ({"x": np.ones((2, 3))}, "input 'x' is float64, expected float32"),
-        ({"x": np.ones((2, 4), np.float32)}, r"has shape \(2, 4\), expected nx3"),
-        ({"x": np.ones(3, np.float32)}, r"has shape \(3,\), expected nx3"),
+        ({"x": np.ones((2, 4), np.float32)}, r"has shape \(2, 4\), expected \(n, 3\)"),
+        ({"x": np.ones(3, np.float32)}, r"has shape \(3,\), expected \(n, 3\)"),
     ],
 )
 def test_npz_mismatch_is_one_line(tmp_path, arrays, fault):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -43,6 +44,9 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL.ONNX", show_default=False)
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
+# What NumPy raises for archives that are damaged, encrypted or packed in a way it does not know.
+_DAMAGE = (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
 
 def sizes(texts: Sequence[str]) -> dict[str, int]:
     """Read `name=size` pairs."""
@@ -77,11 +81,19 @@ def arrays(path: Path | None) -> Mapping[str, Any] | None:
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise UsageError(f"--inputs {path}: expected an .npz archive of named arrays")
         with archive:
-            return {name: archive[name] for name in archive.files}
+            found = {name: archive[name] for name in archive.files}
     except OSError as error:
         raise UsageError(f"--inputs {path}: {(error.strerror or str(error)).lower()}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except MemoryError as error:
+        raise UsageError(f"--inputs {path}: an array does not fit into memory") from error
+    except _DAMAGE as error:
         raise UsageError(f"--inputs {path}: not an .npz archive of plain arrays") from error
+    for name, array in found.items():
+        if not isinstance(
+            array, np.ndarray
+        ):  # NumPy hands over members that are no arrays as bytes
+            raise UsageError(f"--inputs {path}: {name!r} is not an array")
+    return found
 
 
 def store() -> Path | None:

@@ -181,6 +181,8 @@ def load_npz(path: str | Path, ports: Sequence[Port]) -> dict[str, Array]:
 
 def check_feeds(arrays: Mapping[str, Array], ports: Sequence[Port], place: str) -> dict[str, Array]:
     """Return the arrays if they fit the ports in name, element type and shape, else UsageError."""
+    if not isinstance(arrays, Mapping):
+        raise UsageError(f"{place}: expected arrays by name, got {type(arrays).__name__}")
     expected = [port.name for port in ports]
     missing = [name for name in expected if name not in arrays]
     unknown = [name for name in arrays if name not in expected]
@@ -239,7 +241,7 @@ def _draw_floats(
 def _check_array(array: Array, port: Port, sizes: dict[str, int], place: str) -> Array:
     if port.dtype is None:
         raise UsageError(f"{place}: input {port.name!r} is {port.kind}, which npz cannot hold")
-    wanted = port.dtype.numpy
+    array, wanted = np.asarray(array), port.dtype.numpy
     if array.dtype.kind == "V" and array.dtype.itemsize == wanted.itemsize:
         array = array.view(wanted)  # NumPy files know neither bfloat16 nor the 8-bit floats
     if wanted.kind == "O" and array.dtype.kind == "U":
@@ -252,6 +254,6 @@ def _check_array(array: Array, port: Port, sizes: dict[str, int], place: str) ->
         for dim, size in zip(port.dims, shape, strict=True)
     )
     if not fits:
-        expected = "x".join(str(dim) for dim in port.dims)
-        raise UsageError(f"{place}: input {port.name!r} has shape {shape}, expected {expected}")
+        expected = ", ".join(str(dim) for dim in port.dims)
+        raise UsageError(f"{place}: input {port.name!r} has shape {shape}, expected ({expected})")
     return array
