@@ -374,6 +374,13 @@ def test_ctrl_c_while_extracting_keeps_what_was_found(monkeypatch):
     assert result.cost_before == result.cost_after > 0
 
 
+def test_an_interrupted_choice_is_not_called_a_finding(monkeypatch):
+    monkeypatch.setattr(pipeline, "lower", interrupt)
+    result = optimize(product(), options=Options(cost="launches"))
+    assert result.kept_original
+    assert result.reason.startswith("interrupted")
+
+
 @pytest.mark.parametrize(
     ("place", "name"),
     [

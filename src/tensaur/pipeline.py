@@ -55,7 +55,7 @@ BIASES = (0.02, 0.3)
 class Run:
     """The clock of one run: phases announced and timed, and what is left of the time limit.
 
-    `reserve` seconds at the end are kept for judging.
+    `reserve` seconds at the end are kept for judging. `interrupted` tells that Ctrl-C ended choosing.
     """
 
     options: Options
@@ -63,6 +63,7 @@ class Run:
     start: float = field(default_factory=time.perf_counter)
     seconds: dict[str, float] = field(default_factory=dict)
     reserve: float = 0.0
+    interrupted: bool = False
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -255,7 +256,8 @@ def _candidates(
                 rewrites = tuple(Rewrite(*item) for item in rules_used(space, refined.picked))
                 found.append(Candidate(graph, onnx_io.write(graph, source), refined, rewrites))
     except KeyboardInterrupt:  # the phase is over
-        pass
+        run.interrupted = True
+    run.interrupted |= refinement.interrupted
     return found
 
 
@@ -263,6 +265,8 @@ def judge(gate: Gate | None, candidates: list[Candidate], run: Run) -> Judgement
     """Compare and time the candidates against the original; without a gate, take the first."""
     if gate is None:
         return Judgement(0 if candidates else None, "not compared and not timed")
+    if run.interrupted and not candidates:
+        return _interrupted()
     return gate.judge([item.written for item in candidates], max(4.0, run.left()), run.say)
 
 

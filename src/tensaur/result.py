@@ -47,8 +47,8 @@ class Result:
     `reason` says in a sentence why this model was returned. Costs are in `cost_unit`.
     """
 
-    source: onnx_io.Source
-    written: Any
+    source: onnx_io.Source = field(repr=False)
+    written: Any = field(repr=False)
     kept_original: bool
     reason: str
     latency: Latency | None
@@ -58,7 +58,7 @@ class Result:
     nodes_before: int
     nodes_after: int
     rewrites: tuple[Rewrite, ...]
-    records: tuple[Any, ...]
+    records: tuple[Any, ...] = field(repr=False)
     stop: str
     extraction: ExtractionSummary | None
     comparison: Any = None

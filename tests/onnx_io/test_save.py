@@ -160,6 +160,14 @@ def test_targets_that_cannot_be(tmp_path):
     assert os.path.exists("/dev/null")
 
 
+def test_the_data_of_the_source_are_not_overwritten_by_a_result_without_data(tmp_path):
+    source = read(with_external_data(tmp_path))
+    before = (tmp_path / "weights.bin").read_bytes()
+    with pytest.raises(OutputError, match="holds data"):
+        save(plain(), source, tmp_path / "weights.bin")
+    assert (tmp_path / "weights.bin").read_bytes() == before
+
+
 def test_the_data_of_the_model_are_not_overwritten(tmp_path):
     source = read(with_external_data(tmp_path))
     before = (tmp_path / "weights.bin").read_bytes()

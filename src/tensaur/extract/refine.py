@@ -97,6 +97,11 @@ class Refinement:
                 return self._refined(problem, solution, picked, len(missing))
             final = True
 
+    @property
+    def interrupted(self) -> bool:
+        """Tell whether Ctrl-C has ended the measuring."""
+        return self.deadline == -math.inf
+
     def _knowing_original(self, problem: Problem, budget: int | None) -> Problem:
         part = self.space.problem(self.prices, self.refused, budget, loaded_only=True)
         try:

@@ -93,7 +93,9 @@ class _Pending:
 def _check_target(proto: ModelProto, source: Source, path: Path) -> None:
     if path.exists() and not path.is_file():
         raise OutputError(f"{path}: is {'a folder' if path.is_dir() else 'not a regular file'}")
-    used = {extent_of(tensor).location for tensor in tensors(proto) if is_external(tensor)}
+    # The source stays as it is: nothing takes the place of its data, even where the result has none.
+    held = (*tensors(proto), *tensors(source.proto))
+    used = {extent_of(tensor).location for tensor in held if is_external(tensor)}
     if any((source.folder / location).resolve() == path.resolve() for location in used):
         raise OutputError(f"{path}: holds data of the model, choose another name")
 
