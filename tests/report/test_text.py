@@ -62,6 +62,12 @@ def test_a_model_that_was_not_timed_faster_says_why_it_is_new():
     assert "faster" not in text
 
 
+def test_what_was_not_priced_has_no_cost():
+    result = small_result(kept_original=True, cost_before=0, cost_after=0, extraction=None)
+    lines = report.result_text(result).split("\n")
+    assert ["cost", "not", "estimated"] in [line.split() for line in lines]
+
+
 def test_what_was_not_done_is_said():
     result = small_result(latency=None, comparison=None, extraction=None, sizes={})
     text = report.result_text(result)

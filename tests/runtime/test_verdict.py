@@ -176,6 +176,12 @@ def test_a_fresh_process_finds_external_data(tmp_path):
     assert found.candidate_seconds > 0
 
 
+def test_a_fresh_process_takes_time_without_end(tmp_path):
+    limits = Limits(seconds=float("inf"), replicates=3)
+    feeds = [{"x": np.ones((2, 3), np.float32)}]
+    assert confirm_in_fresh_process(scaled(2.0), scaled(3.0), feeds, limits=limits).estimate.low > 0
+
+
 def test_faults_of_the_fresh_process_are_one_line():
     with pytest.raises(RuntimeFailure, match="fresh process failed: the runtime refuses") as caught:
         confirm_in_fresh_process(

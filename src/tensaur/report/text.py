@@ -29,7 +29,8 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
     yield "latency", _latency_line(result)
     unit = result.cost_unit
     before, after = amount(result.cost_before, unit), amount(result.cost_after, unit)
-    yield "cost", f"{before} -> {after} (estimated)"
+    priced = result.records or result.cost_before
+    yield "cost", f"{before} -> {after} (estimated)" if priced else "not estimated"
     yield "nodes", f"{result.nodes_before} -> {result.nodes_after}"
     yield "rewrites", ", ".join(f"{item.rule} x{item.count}" for item in result.rewrites) or "none"
     yield "explored", _exploration_line(result)
@@ -152,7 +153,7 @@ def inspection_text(found: Inspection, source: str) -> str:
     if sizes:
         rows.append(("sizes", f"{sizes} (set others with --dim)"))
     table: list[tuple[str, ...]] = [
-        ("operator", "count", "FLOP", "bytes", f"cost ({found.cost_unit})", "share", "priced")
+        ("operator", "count", "FLOP", "bytes", "cost", "share", "priced")
     ]
     table += [_operator_cells(row, found) for row in found.rows]
     flops, nbytes = sum(row.flops for row in found.rows), sum(row.nbytes for row in found.rows)

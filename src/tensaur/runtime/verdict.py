@@ -35,6 +35,8 @@ _EARLY_CONFIDENCE = 0.995
 # A fresh process may need long to start and to open large models; beyond this it hangs.
 _GRACE_SECONDS = 300.0
 _GRACE_FACTOR = 10.0
+# Timeouts have to be finite, time limits do not.
+_LONGEST_SECONDS = 7 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,8 @@ def confirm_in_fresh_process(
             "seconds": limits.seconds,
             "replicates": limits.replicates,
         }
-        answer = _ask(json.dumps(job), timeout=_GRACE_SECONDS + _GRACE_FACTOR * limits.seconds)
+        timeout = _GRACE_SECONDS + _GRACE_FACTOR * limits.seconds
+        answer = _ask(json.dumps(job), min(timeout, _LONGEST_SECONDS))
     return timing_from_json(answer)
 
 
