@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 
 from tensaur.errors import ModelError
 from tensaur.onnx_io import read
+from tensaur.onnx_io.hazards import elements_can_be_followed
 from tests.onnx_io.models import FLOAT, INT64, body, const, floats, model, node, value
 
 X, Y = [value("x", FLOAT, [3])], [value("y", FLOAT, [3])]
@@ -195,6 +196,37 @@ def test_steps_that_crash_shape_inference(step, nested):
     else:
         nodes[-1].output[0] = "y"
     assert read(model(nodes, inputs, [value("y", INT64, None)], tensors)).graph.outputs
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments"),
+    [
+        ("ConstantOfShape", {"length": [10**9]}),
+        ("Expand", {"one": [1], "length": [10**9]}),
+        ("Tile", {"one": [1], "length": [10**9]}),
+        ("Tile", {"some": [1] * 2000, "length": [10**6]}),
+        ("Range", {"start": 0, "limit": 10**9, "delta": 1}),
+    ],
+)
+def test_vectors_too_long_for_shape_inference(op, arguments):
+    tensors = [const(name, number, np.int64) for name, number in arguments.items()]
+    nodes = [node(op, " ".join(arguments), "t"), node("Gather", "t i", "y")]
+    made = FLOAT if op == "ConstantOfShape" else INT64
+    proto = model(nodes, [value("i", INT64, [1])], [value("y", made, None)], tensors)
+    assert not elements_can_be_followed(proto)
+    assert read(proto).graph.outputs
+
+
+def test_inputs_too_long_for_shape_inference():
+    inputs, outputs = [value("x", FLOAT, [10**10])], [value("y", FLOAT, None)]
+    assert read(model([node("Add", "x x", "y")], inputs, outputs)).graph.outputs
+
+
+def test_constants_in_attributes_of_their_own_are_no_hazard():
+    nodes = [node("Constant", "", "n", value_ints=[3]), node("ConstantOfShape", "n", "y")]
+    proto = model(nodes, [], Y)
+    assert elements_can_be_followed(proto)
+    assert read(proto).graph.outputs
 
 
 @pytest.mark.parametrize("place", ["domain", "input", "name", "tensor", "dimension"])
