@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tensaur import onnx_io
+from tensaur.cost.sizes import check_given
 from tensaur.runtime.compare import Comparison, agree
 from tensaur.runtime.inputs import check_feeds, random_feeds
 from tensaur.runtime.session import Feeds, Session, Settings, open_session
@@ -55,7 +56,7 @@ def compare(
     """
     say("reading both models")
     for path in (first, second):
-        onnx_io.read(path)
+        check_given(onnx_io.read(path).graph, sizes or {})
     settings = Settings(threads=threads)
     one, other = open_session(first, settings), open_session(second, settings)
     interface = interface_difference(one, other)

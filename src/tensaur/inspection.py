@@ -10,7 +10,13 @@ from dataclasses import dataclass, replace
 
 from tensaur.cost.model import CostModel, PriceKind, runs
 from tensaur.cost.pricer import pricer_for
-from tensaur.cost.sizes import dim_size, graph_sizes, named_sizes, static_fact
+from tensaur.cost.sizes import (
+    check_given,
+    dim_size,
+    graph_sizes,
+    named_sizes,
+    static_fact,
+)
 from tensaur.ir.dims import product
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Literal, Opaque, Weight, type_nbytes
@@ -101,6 +107,7 @@ def inspect(
 
 def inspect_source(source: Source, options: Options) -> Inspection:
     """Inspect a model that was read; latency is what the store holds, else estimated, never measured."""
+    check_given(source.graph, options.sizes)
     sizes = graph_sizes(source.graph, options.sizes)
     prices = pricer_for(options.cost, sizes, options.threads, options.store, budget_seconds=0)
     unit = "ns" if options.cost == "latency" else options.cost

@@ -13,7 +13,7 @@ from tensaur import onnx_io
 from tensaur.cost.fusion import fuses
 from tensaur.cost.model import Pricer
 from tensaur.cost.pricer import pricer_for
-from tensaur.cost.sizes import graph_sizes, named_sizes
+from tensaur.cost.sizes import check_given, graph_sizes, named_sizes
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Exploration, Explorer, Limits
 from tensaur.errors import ExtractionError, FoldingFailure, RuntimeFailure, UnsoundRule
@@ -117,11 +117,13 @@ def optimize(
 ) -> Result:
     """Return an equivalent model that is not slower; see `Options` and `Result`.
 
-    `model` is a path, an `onnx.ModelProto` or an `onnx_ir.Model`. ModelError if it is refused.
+    `model` is a path, an `onnx.ModelProto` or an `onnx_ir.Model`. ModelError if it is refused,
+    UsageError if an option does not fit it.
     """
     run = Run(options or Options(), progress or (lambda message: None))
     with run.phase("reading"):
         source = onnx_io.read(model)
+        check_given(source.graph, run.options.sizes)
         found = Found(source, graph_sizes(source.graph, run.options.sizes))
         try:
             gate = Gate(source, run.options) if run.options.gate else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tensaur.errors import UsageError
 from tensaur.ir.dims import Dim, DimExpr, evaluate, symbols
 from tensaur.ir.graph import Graph
 from tensaur.ir.types import Fact, Known, TensorType, TupleType, Type
@@ -30,14 +31,28 @@ def graph_sizes(graph: Graph, given: Sizes | None = None) -> dict[str, int]:
 
 def named_sizes(graph: Graph, sizes: Sizes) -> dict[str, int]:
     """Return the sizes of the inputs' dimensions alone, by the names that users give them."""
-    names = {
-        name
-        for item in graph.inputs
-        if isinstance(item.type, TensorType) and item.type.shape is not None
-        for dim in item.type.shape
-        for name in symbols(dim)
-    }
-    return {name.removeprefix("?"): sizes[name] for name in sorted(names) if name in sizes}
+    return {name.removeprefix("?"): sizes[name] for name in _input_symbols(graph) if name in sizes}
+
+
+def check_given(graph: Graph, given: Sizes) -> None:
+    """Raise UsageError if a size is given for a dimension that no input has."""
+    names = {name.removeprefix("?") for name in _input_symbols(graph)}
+    for name in given:
+        if name.removeprefix("?") not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise UsageError(f"size of {name}: the inputs' symbolic dimensions are: {known}")
+
+
+def _input_symbols(graph: Graph) -> list[str]:
+    return sorted(
+        {
+            name
+            for item in graph.inputs
+            if isinstance(item.type, TensorType) and item.type.shape is not None
+            for dim in item.type.shape
+            for name in symbols(dim)
+        }
+    )
 
 
 def dim_size(dim: Dim, sizes: Sizes) -> int:
