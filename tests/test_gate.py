@@ -241,3 +241,18 @@ def test_real_timing_keeps_the_original_against_itself():
     judgement = gate.judge([small_model()], 4.0, quiet)
     assert judgement.winner is None
     assert judgement.latency is not None
+
+
+def test_what_is_too_slow_to_be_timed_stays_and_says_so(timing):
+    gate = double(seconds=10.0)
+    gate.run_seconds = 2.0
+    judgement = gate.judge([scaled(2.0)], 5.0, quiet)
+    assert judgement.winner is None and not timing.timed
+    assert judgement.reason.startswith("one run takes 2 s, so that timing needs about 120 s")
+
+
+def test_a_slow_original_is_compared_on_one_input(monkeypatch):
+    times = iter(float(i) for i in range(100))
+    monkeypatch.setattr(gate_module.time, "perf_counter", lambda: next(times))
+    assert len(double(seconds=10.0).feeds) == 1
+    assert len(double(seconds=1000.0).feeds) > 1

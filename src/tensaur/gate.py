@@ -24,7 +24,7 @@ from tensaur.onnx_io import Source
 from tensaur.options import Options
 from tensaur.result import Latency
 from tensaur.runtime.compare import Comparison, agree
-from tensaur.runtime.inputs import check_feeds, plan_inputs, random_feeds
+from tensaur.runtime.inputs import check_feeds, draw, plan_inputs, random_feeds
 from tensaur.runtime.observe import observed_sizes
 from tensaur.runtime.session import Feeds, InFolder, Model, Session, Settings, open_session
 from tensaur.runtime.timing import Limits, Race, Run
@@ -35,6 +35,12 @@ MARGIN = 0.01
 
 # How often judging opens a session: comparing, and three replicates of two models in two processes.
 OPENINGS = 14
+
+# How often the original or a candidate runs at the least while it is judged.
+RUNS = 60
+
+# An original that takes a larger share of the time limit for one run is compared on one input alone.
+SLOW = 0.02
 
 # Bounds the one short race that chooses among the candidates.
 SCREENING_SECONDS = 3.0
@@ -55,8 +61,8 @@ class Judgement:
 class Gate:
     """The original, opened once, with the inputs on which every candidate is compared and timed.
 
-    `reserve` are the seconds that judging will spend on opening sessions alone; for large models that is
-    most of the time there is. `sizes` are the sizes that the symbolic dimensions of the original's
+    `reserve` are the seconds that judging takes at the least, in opening sessions and in runs; for large
+    models that is most of the time there is. `sizes` are the sizes that the symbolic dimensions of the original's
     values have on the first input.
     RuntimeFailure if the original itself cannot be run on random inputs and none were given.
     """
@@ -70,6 +76,10 @@ class Gate:
         self.session = open_session(self.original, self.settings)
         self.reserve = OPENINGS * (time.perf_counter() - begin)
         self.feeds = self._feeds(self.session)
+        begin = time.perf_counter()
+        self.session.run(self.feeds[0])
+        self.run_seconds = time.perf_counter() - begin
+        self.reserve += RUNS * self.run_seconds
         self.sizes = {
             **observed_sizes(source.graph, source.proto, self.session, self.feeds[0]),
             **options.sizes,
@@ -77,6 +87,9 @@ class Gate:
 
     def judge(self, candidates: Sequence[Any], seconds: float, say: Say) -> Judgement:
         """Return the fastest candidate with equal outputs if it is faster, within about `seconds`."""
+        needed = RUNS * self.run_seconds
+        if candidates and needed > 2 * max(seconds, self.options.seconds / 2):
+            return Judgement(None, _too_slow(self.run_seconds, needed))
         with tempfile.TemporaryDirectory(prefix="tensaur-") as folder:
             models = [
                 self._on_disk(candidate, Path(folder) / f"{index}.onnx")
@@ -156,7 +169,10 @@ class Gate:
         if given is not None:
             feeds: list[Feeds] = [check_feeds(given, session.inputs, "inputs")]
             return feeds + self._alike(session, feeds[0])
+        begin = time.perf_counter()
         plan = plan_inputs(session, self.options.sizes, self.options.seed)
+        if time.perf_counter() - begin > SLOW * self.options.seconds:
+            return [draw(session.inputs, plan, self.options.seed)]
         found = random_feeds(session, self.options.sizes, seed=self.options.seed)
         larger = {name: 2 * size for name, size in plan.sizes.items()}
         free = {name: size for name, size in larger.items() if name not in self.options.sizes}
@@ -183,6 +199,13 @@ class Gate:
         except RuntimeFailure:
             return []
         return feeds
+
+
+def _too_slow(run: float, needed: float) -> str:
+    return (
+        f"one run takes {run:.2g} s, so that timing needs about {needed:.0f} s: "
+        "raise the time limit to have it judged"
+    )
 
 
 def _runs(session: Session, feeds: Sequence[Feeds]) -> list[Run]:
