@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tensaur import onnx_io
+from tensaur.cost.sizes import named_sizes
 from tensaur.ir.operator import Weight
 from tensaur.ir.text import graph_text, parse_graph
 from tensaur.ops import OPERATORS
@@ -38,7 +39,7 @@ def test_there_are_golden_files():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_golden(path, golden):
     text, graph = read(path)
-    options = Options(cost="flops", gate=False, sizes=SIZES)
+    options = Options(cost="flops", gate=False, sizes=named_sizes(graph, SIZES))
     result = optimize(model_of(graph, {"": 18}), options=options)
     after = graph_text(onnx_io.read(result.model).graph)
     figures = f"{result.cost_before} -> {result.cost_after} FLOP"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tensaur.cost.sizes import named_sizes
 from tensaur.options import Options
 from tensaur.pipeline import optimize
 from tensaur.runtime.compare import agree
@@ -570,8 +571,10 @@ ALL = (*WORK, *LAUNCHES, *BYTES)
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.metric}: {case.name}")
 def test_cost_is_reached(case):
-    before = model(graph_of(case.graph))
-    options = Options(cost=case.metric, gate=False, sizes=SIZES, **case.options)
+    graph = graph_of(case.graph)
+    before = model(graph)
+    sizes = named_sizes(graph, SIZES)
+    options = Options(cost=case.metric, gate=False, sizes=sizes, **case.options)
     result = optimize(before, options=options)
     assert result.cost_before == case.before
     assert result.cost_after <= case.after

@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from tensaur import onnx_io
+from tensaur.cost.sizes import named_sizes
 from tensaur.errors import RuntimeFailure, TensaurError
 from tensaur.ir.text import graph_text
 from tensaur.options import Options
@@ -36,8 +37,8 @@ def drawn(kind, seed):
     return None if planted is None else (planted.graph, dict(planted.sizes))
 
 
-def options_for(seed, sizes):
-    """Return random options for the rewriting alone."""
+def options_for(seed, graph, sizes):
+    """Return random options for the rewriting alone of one graph."""
     rng = Random(seed)
     return Options(
         cost=rng.choice(("flops", "bytes", "launches")),
@@ -45,7 +46,7 @@ def options_for(seed, sizes):
         max_growth=rng.choice((None, None, 0)),
         nodes=rng.choice((300, 3000)),
         iterations=rng.choice((3, 6)),
-        sizes={"N": BATCHES[0], **sizes},
+        sizes=named_sizes(graph, {"N": BATCHES[0], **sizes}),
         seconds=20,
         gate=False,
     )
@@ -83,7 +84,7 @@ def check(kind, seed):
         return False
     if not feeds:
         return False
-    options = options_for(seed, sizes)
+    options = options_for(seed, graph, sizes)
     result = optimize(before, options=options)
     told = f"{kind} graph {seed}, {options}:\n{graph_text(graph)}"
     assert result.reason == "not compared and not timed", f"{result.reason}\n{told}"
@@ -120,7 +121,7 @@ def test_optimising_twice_changes_nothing_more(seed):
     found = drawn("forward", 50 + seed)
     assert found is not None
     options = replace(
-        options_for(seed, {}), extract="ilp", max_growth=1 << 30, iterations=6, nodes=3000
+        options_for(seed, found[0], {}), extract="ilp", max_growth=1 << 30, iterations=6, nodes=3000
     )
     once = optimize(model(found[0]), options=options)
     twice = optimize(once.model, options=options)
