@@ -98,9 +98,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="three small models, under a minute")
-    parser.add_argument(
-        "--all", action="store_true", help="further models of the same packages too"
-    )
+    parser.add_argument("--all", action="store_true", help="further models and networks too")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these models")
     parser.add_argument(
         "--time-limit", type=float, metavar="SECONDS", help="per model and optimiser"
