@@ -74,9 +74,7 @@ class Conv(_Convolution):
         if x.shape is None and weight.shape is None:
             return Fact(TensorType(dtype, None))
         rank = _spatial_rank(x, weight)
-        shape = x.shape
-        if shape is None:
-            shape = tuple(unknown(self, inputs, i) for i in range(rank + 2))
+        shape = _shape_of_data(self, inputs, rank)
         kernel = self.kernel_shape(inputs)
         assert kernel is not None
         channels = _channels(shape[1], weight, self.group)
@@ -178,9 +176,7 @@ class ConvTranspose(_Convolution):
         if x.shape is None and weight.shape is None:
             return Fact(TensorType(dtype, None))
         rank = _spatial_rank(x, weight)
-        shape = x.shape
-        if shape is None:
-            shape = tuple(unknown(self, inputs, i) for i in range(rank + 2))
+        shape = _shape_of_data(self, inputs, rank)
         kernel = self.kernel_shape(inputs)
         assert kernel is not None
         channels: Dim = unknown(self, inputs, 1)
@@ -302,6 +298,12 @@ def _draw_spread(rng: Random, result: int) -> _SpreadAxis:
 def _draw_group(rng: Random, channels: int) -> int:
     divisors = [item for item in range(1, channels + 1) if channels % item == 0]
     return 1 if draw.chance(rng, 0.4) or not divisors else rng.choice(divisors)
+
+
+def _shape_of_data(op: Operator, inputs: Sequence[Fact], rank: int) -> Shape:
+    """Return the shape of the first input, of unknown dimensions if not even its rank is known."""
+    shape = inputs[0].shape
+    return tuple(unknown(op, inputs, i) for i in range(rank + 2)) if shape is None else shape
 
 
 def _spatial_rank(x: Fact, weight: Fact) -> int:

@@ -180,6 +180,15 @@ _SHARED = (
     ),
 )
 
+_scalar_factor = (
+    constant(s),
+    one_element(s),
+    rank_at_most(s, 2),
+    ranks_at_least(2, x, y),
+    varying(x),
+    varying(y),
+)
+
 _SCALES = (
     Rule(
         "scale-columns",
@@ -231,14 +240,7 @@ _SCALES = (
         "scale-left",
         matmul(mul(x, s), y),
         mul(matmul(x, y), s),
-        when=(
-            constant(s),
-            one_element(s),
-            rank_at_most(s, 2),
-            ranks_at_least(2, x, y),
-            varying(x),
-            varying(y),
-        ),
+        when=_scalar_factor,
         exactness=ROUNDING,
         both_ways=True,
         integers=True,
@@ -247,14 +249,7 @@ _SCALES = (
         "scale-right",
         matmul(x, mul(y, s)),
         mul(matmul(x, y), s),
-        when=(
-            constant(s),
-            one_element(s),
-            rank_at_most(s, 2),
-            ranks_at_least(2, x, y),
-            varying(x),
-            varying(y),
-        ),
+        when=_scalar_factor,
         exactness=ROUNDING,
         both_ways=True,
         integers=True,
