@@ -12,8 +12,8 @@ from tensaur.ir.graph import Graph
 from tensaur.ops import Add
 
 _ROW, _COLUMN = (1, 7), (7, 1)
-# Convolutions without an activation after them keep the size of what they are given.
-_LINEAR = 1.0
+# Keeps the size of the signal about equal over many cells that add pairs of values.
+_SEPARABLE_GAIN = 0.7
 
 
 class _Inception(Convnet):
@@ -125,8 +125,8 @@ def nasnet_a(
 
 def _separable(net: Convnet, channels: int) -> Callable[..., int]:
     def apply(value: int, kernel: int, stride: int = 1) -> int:
-        inner = net.conv(value, channels, kernel, stride, group=channels, gain=_LINEAR)
-        return net.conv(inner, channels, gain=_LINEAR)
+        inner = net.conv(value, channels, kernel, stride, group=channels, gain=_SEPARABLE_GAIN)
+        return net.conv(inner, channels, gain=_SEPARABLE_GAIN)
 
     return apply
 

@@ -42,7 +42,10 @@ class ArrayData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnData:
-    """Normally distributed constant data, drawn anew whenever asked for: large networks cost nothing to build."""
+    """Normally distributed constant data, drawn anew whenever asked for.
+
+    So it costs nothing to build a large network and look at it.
+    """
 
     shape: tuple[int, ...]
     scale: float

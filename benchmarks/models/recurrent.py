@@ -71,22 +71,19 @@ def rnntc(width: int = 1024, seed: int = 0, steps: int = 20) -> Graph:
 def nmt(width: int = 1024, seed: int = 0, steps: int = 10, layers: int = 2) -> Graph:
     """Build MetaFlow's NMT, a translator without attention: an encoder, then a decoder of as many steps.
 
-    The decoder starts from the encoder's memory and reads its own last output. By default it has 40
+    The decoder starts from the encoder's memory and reads its own last output. By default there are 40
     units of 11 operators, the 440 kernels that MetaFlow's paper counts; its program on the web has twice
-    as many steps. Embeddings and the choice of words are left out, as there.
+    as many steps. Embeddings and the choice of words are left out, as there; the last layer's states are
+    outputs, first the encoder's, then the decoder's.
     """
     net = Network(seed)
     values = [net.input(f"x{step}", 1, width) for step in range(steps)]
     memories = [net.input("memory", 1, width)] * layers
     encoder = [_unit_weights(net, width) for _ in range(layers)]
     decoder = [_unit_weights(net, width) for _ in range(layers)]
-    hidden = memories[0]
-    for value in values:
-        hidden = _through_layers(net, value, memories, encoder)
-    outputs = []
+    outputs = [_through_layers(net, value, memories, encoder) for value in values]
     for _ in range(steps):
-        hidden = _through_layers(net, hidden, memories, decoder)
-        outputs.append(hidden)
+        outputs.append(_through_layers(net, outputs[-1], memories, decoder))
     return net.build(outputs)
 
 
