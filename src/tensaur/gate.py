@@ -24,7 +24,7 @@ from tensaur.onnx_io import Source
 from tensaur.options import Options
 from tensaur.result import Latency
 from tensaur.runtime.compare import Comparison, agree
-from tensaur.runtime.inputs import check_feeds, draw, plan_inputs, random_feeds
+from tensaur.runtime.inputs import check_feeds, draw, plan_inputs, planned_feeds, random_feeds
 from tensaur.runtime.observe import observed_sizes
 from tensaur.runtime.session import Feeds, InFolder, Model, Session, Settings, open_session
 from tensaur.runtime.timing import Limits, Race, Run
@@ -173,7 +173,7 @@ class Gate:
         plan = plan_inputs(session, self.options.sizes, self.options.seed)
         if time.perf_counter() - begin > SLOW * self.options.seconds:
             return [draw(session.inputs, plan, self.options.seed)]
-        found = random_feeds(session, self.options.sizes, seed=self.options.seed)
+        found = planned_feeds(session, plan, seed=self.options.seed)
         larger = {name: 2 * size for name, size in plan.sizes.items()}
         free = {name: size for name, size in larger.items() if name not in self.options.sizes}
         return found + self._other_size(session, {**plan.sizes, **free}) if free else found
@@ -194,11 +194,9 @@ class Gate:
     def _other_size(self, session: Session, sizes: Mapping[str, int]) -> list[Feeds]:
         # Dimensions that only work at some sizes are common; then one size has to do.
         try:
-            feeds = random_feeds(session, sizes, count=1, seed=self.options.seed)
-            session.run(feeds[0])
+            return random_feeds(session, sizes, count=1, seed=self.options.seed)
         except RuntimeFailure:
             return []
-        return feeds
 
 
 def _too_slow(run: float, needed: float) -> str:

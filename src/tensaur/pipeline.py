@@ -11,7 +11,7 @@ from typing import Any
 
 from tensaur import onnx_io
 from tensaur.cost.fusion import fuses
-from tensaur.cost.model import Pricer
+from tensaur.cost.model import Pricer, runs
 from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import check_given, graph_sizes, named_sizes
 from tensaur.egraph.egraph import EGraph
@@ -26,7 +26,6 @@ from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
 from tensaur.gate import Gate, Judgement
 from tensaur.ir.graph import Graph
-from tensaur.ir.operator import STRUCTURAL, Opaque
 from tensaur.ir.rule import Exactness, Rule
 from tensaur.options import MATHS, Options
 from tensaur.result import ExtractionSummary, Result, Rewrite
@@ -314,4 +313,4 @@ def _summary(refined: Refined) -> ExtractionSummary:
 def _node_count(graph: Graph) -> int:
     """Count the operators that run: structural nodes are no work."""
     ops = [graph.nodes[position].op for position in graph.live()]
-    return sum(isinstance(op, Opaque) or not isinstance(op, STRUCTURAL) for op in ops)
+    return sum(runs(op) for op in ops)

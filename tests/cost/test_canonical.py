@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tensaur import ops
-from tensaur.cost.canonical import Unpriceable, canonical, leaf, operator_graph, tree_graph
+from tensaur.cost.canonical import Unpriceable, canonical, leaf, operator_graph
 from tensaur.ir.graph import GraphBuilder, Output
 from tensaur.ir.operator import Absent, Input, Literal, Opaque, Project, Weight
-from tensaur.ir.term import Tree, Var
 from tensaur.ir.types import ABSENT, DType, Fact, Known, OtherType, TensorType, literal_fact
 from tests.cost.facts import BATCH, SEQUENCE, chain, scalar, tensor, weight
 
@@ -151,12 +150,3 @@ def test_operators_with_bodies_cannot_be_priced():
     op = Opaque("", "Loop", "", (), (kind,), 1)
     with pytest.raises(Unpriceable, match="Loop runs a subgraph"):
         signature(op, tensor(2))
-
-
-def test_trees_become_graphs():
-    tree = Tree(ops.Add(), (Tree(ops.MatMul(), (Var("x"), Var("w"))), Var("b")))
-    facts = {"x": tensor(BATCH, 3), "w": weight(3, 4), "b": weight(4)}
-    found = canonical(tree_graph(tree, facts, SIZES), SIZES).signature
-    assert found == (
-        "input f32[2,3]; weight f32[3,4]; MatMul(%0,%1); weight f32[4]; Add(%2,%3); return %4"
-    )

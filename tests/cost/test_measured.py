@@ -10,7 +10,6 @@ from tensaur.cost.model import PriceKind
 from tensaur.cost.store import Context, Store
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.operator import Input, Opaque, Weight, infer_fact
-from tensaur.ir.term import Tree, Var
 from tensaur.ir.types import DType, Fact, Known, TensorType
 from tests.cost.facts import BATCH, chain, scalar, tensor, weight
 
@@ -143,8 +142,6 @@ def test_groups_are_measured_whole():
     graph = chain([Input("x", kinds[0]), Weight("w", kinds[1])], ops.MatMul(), ops.Relu())
     found = prices.price_graph(graph)
     assert found.kind is PriceKind.MEASURED and len(watch.graphs) == 1
-    tree = Tree(ops.Relu(), (Tree(ops.MatMul(), (Var("x"), Var("w"))),))
-    assert prices.price_tree(tree, {"x": tensor(2, 3), "w": weight(3, 4)}) == found
     assert len(watch.graphs) == 1
 
 
@@ -158,10 +155,3 @@ def test_known_tells_what_needs_no_measuring():
     constant = chain([Weight("w", TensorType(DType.FLOAT32, (10,)))], ops.Relu())
     assert prices.known(constant) == prices.estimate(constant) == 0
     assert len(watch.graphs) == 1
-
-
-def test_trees_of_unknown_types_are_estimated():
-    tree = Tree(ops.Relu(), (Tree(ops.Neg(), (Var("x"),)),))
-    facts = {"x": Fact(TensorType(DType.FLOAT32, None))}
-    found = model(FakeStopwatch()).price_tree(tree, facts)
-    assert found.kind is PriceKind.ESTIMATED and found.amount == 200

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from tensaur.cli.options import arrays as read_npz
 from tensaur.errors import RuntimeFailure, UsageError
 from tensaur.ir.types import DType
 from tensaur.runtime import inputs
@@ -13,10 +14,10 @@ from tensaur.runtime.inputs import (
     DEFAULT_SIZE,
     Plan,
     Regime,
+    check_feeds,
     default_size,
     draw,
     draw_array,
-    load_npz,
     plan_inputs,
     random_feeds,
 )
@@ -153,7 +154,7 @@ def test_npz_round_trip(tmp_path):
     path = tmp_path / "inputs.npz"
     x = np.ones((4, 3), np.float32)
     np.savez(path, x=x)
-    loaded = load_npz(path, open_session(scaled(2.0)).inputs)
+    loaded = check_feeds(read_npz(path), open_session(scaled(2.0)).inputs, str(path))
     np.testing.assert_array_equal(loaded["x"], x)
 
 
@@ -166,7 +167,7 @@ def test_npz_holds_strings_and_bfloat16(tmp_path):
         plain = array.astype(str) if array.dtype.kind == "O" else array.view("V2")
         np.savez(path, x=plain)
         session = open_session(unary("Identity", kind))
-        loaded = load_npz(path, session.inputs)
+        loaded = check_feeds(read_npz(path), session.inputs, str(path))
         np.testing.assert_array_equal(session.run(loaded)["y"], array)
 
 
@@ -184,7 +185,7 @@ def test_npz_mismatch_is_one_line(tmp_path, arrays, fault):
     path = tmp_path / "inputs.npz"
     np.savez(path, **arrays)
     with pytest.raises(UsageError, match=fault) as caught:
-        load_npz(path, open_session(scaled(2.0)).inputs)
+        check_feeds(read_npz(path), open_session(scaled(2.0)).inputs, str(path))
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
@@ -194,7 +195,7 @@ def test_named_dimensions_agree_between_inputs(tmp_path):
     path = tmp_path / "inputs.npz"
     np.savez(path, a=np.ones(3, np.float32), b=np.ones(1, np.float32))
     with pytest.raises(UsageError, match="input 'b' has shape"):
-        load_npz(path, open_session(proto).inputs)
+        check_feeds(read_npz(path), open_session(proto).inputs, str(path))
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 broken", b"words"])
@@ -203,21 +204,21 @@ def test_files_that_are_no_npz_are_named(tmp_path, content):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(UsageError, match=r"inputs\.npz: "):
-        load_npz(path, open_session(scaled(2.0)).inputs)
+        check_feeds(read_npz(path), open_session(scaled(2.0)).inputs, str(path))
 
 
 def test_pickled_arrays_are_refused(tmp_path):
     path = tmp_path / "inputs.npz"
     np.savez(path, x=np.array([{"not": "plain"}], object))
-    with pytest.raises(UsageError, match="not an npz file of plain arrays"):
-        load_npz(path, open_session(scaled(2.0)).inputs)
+    with pytest.raises(UsageError, match=r"not an \.npz archive of plain arrays"):
+        check_feeds(read_npz(path), open_session(scaled(2.0)).inputs, str(path))
 
 
 def test_a_single_array_is_no_npz(tmp_path):
     path = tmp_path / "inputs.npy"
     np.save(path, np.ones(3))
-    with pytest.raises(UsageError, match="not an npz file"):
-        load_npz(path, open_session(scaled(2.0)).inputs)
+    with pytest.raises(UsageError, match=r"expected an \.npz archive"):
+        check_feeds(read_npz(path), open_session(scaled(2.0)).inputs, str(path))
 
 
 def test_guessed_sizes_never_fill_the_memory(monkeypatch):

@@ -7,7 +7,7 @@ literals' values are gone from it; what the runtime looks at before it runs is n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,6 @@ from tensaur.ir.operator import (
     Project,
     Weight,
 )
-from tensaur.ir.term import Tree, Var
 from tensaur.ir.types import ABSENT, Fact, Known, TensorType, TupleType, Type
 from tensaur.ops import Pow
 
@@ -57,29 +56,24 @@ def operator_graph(op: Operator, inputs: Sequence[Fact], sizes: Sizes) -> Graph:
     return builder.build([Output("y", builder.add(op, leaves))])
 
 
-def tree_graph(tree: Tree, facts: Mapping[str, Fact], sizes: Sizes) -> Graph:
-    """Return the graph that runs a tree of operators on variables of the given types."""
-    builder = GraphBuilder()
-
-    def add(item: Tree | Var) -> int:
-        if isinstance(item, Var):
-            return builder.add(leaf(facts[item.name], item.name, sizes), (), item.name)
-        return builder.add(item.op, [add(child) for child in item.inputs])
-
-    return builder.build([Output("y", add(tree))])
-
-
 def leaf(fact: Fact, name: str, sizes: Sizes) -> Operator:
     """Return the leaf that stands for a value of which only the fact is known."""
-    if fact.type == ABSENT:
-        return Absent()
     fact = static_fact(fact, sizes)
     kind = fact.type
-    if not isinstance(kind, TensorType) or kind.static_shape is None:
+    if kind != ABSENT and (not isinstance(kind, TensorType) or kind.static_shape is None):
         raise Unpriceable(f"an input is {kind}")
-    if fact.value is not None and fact.value.raw is not None:
+    return stand_in(fact, name)
+
+
+def stand_in(fact: Fact, name: str) -> Operator:
+    """Return the leaf for a value of which only the fact is known, with the sizes it has."""
+    if fact.type == ABSENT:
+        return Absent()
+    if fact.value is not None:
         return Literal(fact.value)
-    return Weight(name, kind) if fact.constant else Input(name, kind)
+    if fact.constant and isinstance(fact.type, TensorType):
+        return Weight(name, fact.type)
+    return Input(name, fact.type)
 
 
 def canonical(graph: Graph, sizes: Sizes) -> Canonical:

@@ -14,14 +14,13 @@ from statistics import median
 from typing import Protocol, TypeVar
 
 from tensaur.cost.analytic import Machine, Roofline
-from tensaur.cost.canonical import Canonical, Unpriceable, canonical, operator_graph, tree_graph
+from tensaur.cost.canonical import Canonical, Unpriceable, canonical, operator_graph
 from tensaur.cost.model import FREE, Price, PriceKind, is_free, is_view, runs, sum_prices
 from tensaur.cost.sizes import Sizes
 from tensaur.cost.store import Context, Store, Stored
 from tensaur.errors import RuntimeRefusal, TensaurError, TypeMismatch
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Opaque, Operator
-from tensaur.ir.term import Tree, Var, tree_fact
 from tensaur.ir.types import Fact
 from tensaur.runtime.timing import Clock
 
@@ -101,13 +100,6 @@ class MeasuredCost:
             return plain
         item = self._canonical(graph)
         return self._estimate(graph) if item is None else self._price(item)
-
-    def price_tree(self, tree: Tree, facts: Mapping[str, Fact]) -> Price:
-        """Return the price of a tree of operators run as a whole on variables of the given types."""
-        try:
-            return self.price_graph(tree_graph(tree, facts, self.sizes))
-        except (Unpriceable, TypeMismatch):
-            return Price(self._tree_estimate(tree, facts), PriceKind.ESTIMATED)
 
     def estimate(self, graph: Graph) -> int:
         """Return the roofline estimate of a graph, at once."""
@@ -223,13 +215,6 @@ class MeasuredCost:
         self.tally.estimated += 1
         amount = self._roofline(graph) * self._factor(_kind(graph))
         return Price(max(round(amount), 1), PriceKind.ESTIMATED)
-
-    def _tree_estimate(self, tree: Tree | Var, facts: Mapping[str, Fact]) -> int:
-        if isinstance(tree, Var):
-            return 0
-        inputs = [tree_fact(item, facts) for item in tree.inputs]
-        own = self._model.price(tree.op, inputs, tree_fact(tree, facts))
-        return own + sum(self._tree_estimate(item, facts) for item in tree.inputs)
 
     @property
     def _model(self) -> Roofline:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tensaur.ir.operator import Operator
-from tensaur.ir.rule import Rule
-from tensaur.ir.term import Apply, AttrVar, Elem, OpVar, Seq, Term, Var, subterms
+from tensaur.ir.rule import Rule, with_member
+from tensaur.ir.term import Apply, AttrVar, OpVar, Seq, Term, Var, subterms
 
 # Columns of matches are named by the text of the variable: `x` a value, `$p` an attribute, `?f` an
 # operator.
@@ -70,7 +70,7 @@ def sources(index: int, rule: Rule, lengths: Iterable[int]) -> Iterator[Source]:
     if rule.group is not None:
         member = Var(f"{rule.group.name}.*")
         found = tuple(
-            tuple(_with_member(term, member) for term in terms) for terms in rule.commuted()
+            tuple(with_member(term, member) for term in terms) for terms in rule.commuted()
         )
         yield replace(_source(index, found, {}), group=rule.group.name)
         return
@@ -167,16 +167,6 @@ def _unroll(term: Apply, length: int) -> Apply:
         else:
             inputs.append(_unroll(item, length) if isinstance(item, Apply) else item)
     return replace(term, inputs=tuple(inputs))
-
-
-def _with_member(term: Apply, member: Var) -> Apply:
-    inputs = tuple(
-        member
-        if isinstance(item, Elem)
-        else (_with_member(item, member) if isinstance(item, Apply) else item)
-        for item in term.inputs
-    )
-    return replace(term, inputs=inputs)
 
 
 def _applies(term: Term) -> Iterator[Apply]:

@@ -16,6 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tensaur.cost.canonical import stand_in
+from tensaur.cost.model import runs
 from tensaur.egraph.egraph import EGraph, Rows
 from tensaur.egraph.unions import LOADED
 from tensaur.errors import TypeMismatch
@@ -23,21 +25,15 @@ from tensaur.extract.fold import Folder
 from tensaur.extract.problem import Problem, Solution
 from tensaur.ir.graph import ConstantData, Graph, GraphBuilder, Output
 from tensaur.ir.operator import (
-    Absent,
-    Input,
     Literal,
     Operator,
-    Project,
-    Root,
     Weight,
     type_nbytes,
 )
-from tensaur.ir.types import ABSENT, Fact, TensorType
+from tensaur.ir.types import Fact
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
-FREE = (Input, Weight, Literal, Absent, Project, Root)
 
 # What writing a node costs beside its price, in units too small to outweigh any price: of equally cheap
 # forms the shorter one wins, and of equally short ones the original's.
@@ -208,7 +204,7 @@ class Space:
         cls = int(self.rows.cls[row])
         loaded = bool(self.rows.origin[row] == LOADED)
         nbytes = _stored_nbytes(op)
-        if isinstance(op, FREE):
+        if not runs(op):
             return Option(cls, (row,), children, -1, nbytes, loaded)
         query = self._query((row,))
         assert query is not None, "single operators are always priced"
@@ -323,22 +319,14 @@ def _stored_nbytes(op: Operator) -> int:
 
 def _query_graph(signature: _Signature) -> Graph:
     builder = GraphBuilder()
-    leaves = [builder.add(_leaf(fact, i), (), f"x{i}") for i, fact in enumerate(signature.facts)]
+    leaves = [
+        builder.add(stand_in(fact, f"x{i}"), (), f"x{i}") for i, fact in enumerate(signature.facts)
+    ]
     made: list[int] = []
     for op, wiring in zip(signature.ops, signature.wiring, strict=True):
         inputs = [leaves[place] if place >= 0 else made[-place - 1] for place in wiring]
         made.append(builder.add(op, inputs, f"y{len(made)}"))
     return builder.build([Output("y", made[-1])])
-
-
-def _leaf(fact: Fact, number: int) -> Operator:
-    if fact.type == ABSENT:
-        return Absent()
-    if fact.value is not None:
-        return Literal(fact.value)
-    if fact.constant and isinstance(fact.type, TensorType):
-        return Weight(f"x{number}", fact.type)
-    return Input(f"x{number}", fact.type)
 
 
 def used_queries(options: Iterable[Option]) -> list[int]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import gcd
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +321,3 @@ def _term_text(atoms: Monomial, factor: int) -> str:
     if factor == 1:
         return text
     return f"-{text}" if factor == -1 else f"{factor}*{text}"
-
-
-def common_factor(dims: Iterable[Dim]) -> int:
-    """Return the greatest integer that divides every dimension for all values of the symbols."""
-    return gcd(*(factor for dim in dims for _, factor in _terms(dim)))

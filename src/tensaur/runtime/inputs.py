@@ -1,19 +1,17 @@
 """Inputs to run a model on: seeded random ones that the model accepts, or the user's own.
 
 Holds the choice of sizes for dimensions without one, the drawing of values in several regimes, and
-`load_npz`. Does not judge outputs.
+whether given arrays fit. Reads no files and does not judge outputs.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,7 +101,11 @@ def random_feeds(
     session: Session, sizes: Mapping[str, int] | None = None, count: int = 4, seed: int = 0
 ) -> list[Feeds]:
     """Return `count` seeded inputs that the model accepts, the value regimes taken in turn."""
-    plan = plan_inputs(session, sizes, seed)
+    return planned_feeds(session, plan_inputs(session, sizes, seed), count, seed)
+
+
+def planned_feeds(session: Session, plan: Plan, count: int = 4, seed: int = 0) -> list[Feeds]:
+    """Return `count` seeded inputs of a plan that the model was found to run with."""
     regimes = tuple(Regime)
     feeds: list[Feeds] = [draw(session.inputs, plan, seed)]
     for index in range(1, count):
@@ -163,20 +165,6 @@ def draw_array(
         low = 1 if dtype.value.startswith("f") else 0
         return rng.integers(low, low + 2, size=shape).astype(dtype.numpy)
     return np.asarray(_draw_floats(rng, dtype, shape, regime), dtype=dtype.numpy)
-
-
-def load_npz(path: str | Path, ports: Sequence[Port]) -> dict[str, Array]:
-    """Read one set of inputs from an ``.npz`` file; UsageError, in one line, names what does not fit."""
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise UsageError(f"{path}: not an npz file")
-        with archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = getattr(error, "strerror", None) or "not an npz file of plain arrays"
-        raise UsageError(f"{path}: {reason}") from error
-    return check_feeds(arrays, ports, str(path))
 
 
 def check_feeds(arrays: Mapping[str, Array], ports: Sequence[Port], place: str) -> dict[str, Array]:
