@@ -6,18 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensaur.egraph.cycles as cycles
+from tensaur.egraph.banning import ban_cycles
 from tensaur.egraph.budget import Limits
 from tensaur.egraph.cycles import (
     CycleFilter,
     Descendants,
     Questions,
     Uses,
-    ban_cycles,
     closes_cycle,
 )
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Explorer
-from tensaur.egraph.order import GrowingOrder
 from tensaur.egraph.unions import LOADED
 from tensaur.ir.graph import GraphBuilder, Output
 from tensaur.ir.rule import Rule
@@ -73,26 +72,6 @@ def reach(nodes):
     return below
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 12), st.lists(st.integers(0, 12), min_size=1, max_size=3)),
-        max_size=40,
-    )
-)
-def test_a_growing_order_refuses_exactly_what_closes_a_cycle(steps):
-    order = GrowingOrder()
-    edges: list[tuple[int, int]] = []
-    for parent, children in steps:
-        new = [(parent, child) for child in children]
-        nodes = [(0, a, [b]) for a, b in edges + new]
-        inner = {a for a, _ in edges + new}
-        nodes += [(0, b, []) for _, b in edges + new if b not in inner]
-        acyclic = is_acyclic(nodes)
-        assert order.add(parent, children) == acyclic
-        if acyclic:
-            edges += new
-
-
 @st.composite
 def egraphs(draw):
     """E-graphs with joined classes and so, often, cycles."""
@@ -138,6 +117,22 @@ def test_only_rows_that_close_a_cycle_with_older_rows_are_banned(egraph):
             if origin[row] == LOADED:
                 loaded = [node for node in older if origin[node[0]] == LOADED]
                 assert len(loaded) == len(older)
+
+
+@settings(max_examples=100)
+@given(egraph=egraphs(), looks=st.integers(0, 12))
+def test_without_time_too_many_rows_may_be_banned_but_no_class_is_lost(egraph, looks):
+    asked = 0
+
+    def is_over():
+        nonlocal asked
+        asked += 1
+        return asked > looks
+
+    ban_cycles(egraph, is_over)
+    nodes = list(unbanned(egraph))
+    assert is_acyclic(nodes)
+    assert extractable(nodes) == set(egraph.rows().cls.tolist())
 
 
 @pytest.mark.parametrize("block_bytes", [1, 64 << 20])

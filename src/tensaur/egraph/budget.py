@@ -88,6 +88,10 @@ class Budget:
         if self._remaining() <= 0:
             raise Stopped(StopReason.TIME_LIMIT)
 
+    def is_over(self) -> bool:
+        """Tell whether the time is over, with nothing kept for what an iteration ends with."""
+        return self.clock() >= self._deadline
+
     def is_nearly_over(self) -> bool:
         """Tell whether too little time is left for one more iteration to be worth while."""
         return self._remaining() < LEAST_SHARE * self.limits.seconds

@@ -1,11 +1,8 @@
-"""The cycle filter: keep extraction acyclic by skipping matches and banning rows, and nothing else.
+"""The cycle filter before rules are applied: matches that would close a cycle are skipped.
 
-TenSat, section 5.2. *Before* rules are applied, matches that would close a cycle in the e-graph as it is
-are skipped; they may be applied later, when what they closed the cycle with has been banned. *After*
-the iteration, cycles that its new rows close together, or that congruence closed, are broken: rows are
-gone through by birth, and one that closes a cycle with older rows is banned. That never bans the
-oldest row of a class, so every class stays extractable; a loaded row is only banned where a cycle
-consists of loaded rows alone.
+TenSat, section 5.2. Skipped matches may be applied later, when what they closed the cycle with has been
+banned. Cycles that the rows of one iteration close together, or that congruence closes, are broken after
+it (`banning`).
 """
 
 from __future__ import annotations
@@ -17,9 +14,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from tensaur.egraph.components import strongly_connected
 from tensaur.egraph.egraph import EGraph
-from tensaur.egraph.order import GrowingOrder
 from tensaur.egraph.relations import BoolArray, IntArray, expand
 
 
@@ -34,34 +29,6 @@ class CycleFilter(Enum):
 # Bytes of one block of descendant bitsets, and bytes to go through in all before it is not worth it.
 BLOCK_BYTES = 64 << 20
 TOTAL_BYTES = 16 << 30
-
-
-def ban_cycles(egraph: EGraph) -> int:
-    """Ban rows until no cycle is left among the others; return how many."""
-    nodes = egraph.nodes
-    rows = np.flatnonzero(nodes.alive.view & ~nodes.banned.view)
-    edges = nodes.edges_of(rows)
-    parent = np.repeat(egraph.unions.find_many(rows), nodes.arity.view[rows])
-    child = egraph.unions.find_many(nodes.kids.view[edges])
-    component = strongly_connected(parent, child, nodes.end)
-    inside = np.flatnonzero(component[parent] == component[child])
-    if not inside.size:
-        return 0
-    banned = _closing(nodes.kid_row.view[edges[inside]], parent[inside], child[inside])
-    egraph.ban(np.array(banned, np.int64))
-    return len(banned)
-
-
-def _closing(row: IntArray, parent: IntArray, child: IntArray) -> list[int]:
-    """Return the rows that close a cycle with older rows; the edges are sorted by row."""
-    order = GrowingOrder()
-    banned: list[int] = []
-    first = np.flatnonzero(np.diff(row, prepend=-1)).tolist()
-    parents, children = parent.tolist(), child.tolist()
-    for begin, end in zip(first, [*first[1:], len(row)], strict=True):
-        if not order.add(parents[begin], children[begin:end]):
-            banned.append(int(row[begin]))
-    return banned
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from tensaur.egraph.apply import Inserter
+from tensaur.egraph.banning import ban_cycles
 from tensaur.egraph.budget import Budget, Limits, Stopped, StopReason
 from tensaur.egraph.candidates import Candidates
-from tensaur.egraph.cycles import CycleFilter, Descendants, Uses, ban_cycles, closes_cycle
+from tensaur.egraph.cycles import CycleFilter, Descendants, Uses, closes_cycle
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.finder import Finder
 from tensaur.egraph.record import Exploration, Iteration, RuleTally, Seconds
@@ -68,7 +69,7 @@ class Explorer:
         self._egraph.node_limit = self._limits.nodes
         self._egraph.rebuild()
         if self._filter is not CycleFilter.NONE:
-            ban_cycles(self._egraph)
+            ban_cycles(self._egraph, self._budget.is_over)
         stop: StopReason | None = None
         with self._budget.interruptible():
             while stop is None and len(records) < self._limits.iterations:
@@ -104,7 +105,7 @@ class Explorer:
             self._inserter.finish()
         if self._filter is not CycleFilter.NONE:
             with self._timed("filter"):
-                ban_cycles(self._egraph)
+                ban_cycles(self._egraph, self._budget.is_over)
         return stop
 
     def _judge(self, before: tuple[int, ...]) -> StopReason | None:
@@ -203,7 +204,7 @@ class Explorer:
         self._finder.applied(item.take(np.arange(inserted.done)))
         if self._filter is CycleFilter.VANILLA:
             self._inserter.finish()
-            ban_cycles(self._egraph)
+            ban_cycles(self._egraph, self._budget.is_over)
         return inserted.done, inserted.nodes
 
     def _record(self, number: int) -> Iteration:

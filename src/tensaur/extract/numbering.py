@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tensaur.egraph.cycles import ban_cycles
+from tensaur.egraph.banning import ban_cycles
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.unions import FOLDED
 from tensaur.errors import FoldingFailure

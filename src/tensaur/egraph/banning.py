@@ -1,0 +1,93 @@
+"""Banning rows until no cycle is left: the cycle filter's work after an iteration (TenSat, section 5.2).
+
+Rows are gone through by birth, and one that closes a cycle with older rows is banned. All edges into a
+class come from rows that are younger than its oldest row, so that one never closes a cycle; hence every
+class stays extractable, and a loaded row is only banned where a cycle consists of loaded rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensaur.egraph.components import strongly_connected
+from tensaur.egraph.egraph import EGraph
+from tensaur.egraph.relations import BoolArray, IntArray
+from tensaur.egraph.unions import LOADED
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """Edges from class to child class with the row of each, sorted by row."""
+
+    row: IntArray
+    parent: IntArray
+    child: IntArray
+
+    def take(self, at: BoolArray) -> _Edges:
+        return _Edges(self.row[at], self.parent[at], self.child[at])
+
+    def on_cycles(self, size: int) -> _Edges:
+        """Return the edges that are part of some cycle; classes are below `size`."""
+        component = strongly_connected(self.parent, self.child, size)
+        return self.take(component[self.parent] == component[self.child])
+
+    def renumbered(self) -> tuple[_Edges, int]:
+        """Return the same edges between classes numbered from 0, and how many classes those are."""
+        classes, number = np.unique(np.concatenate([self.parent, self.child]), return_inverse=True)
+        count = len(self.row)
+        return _Edges(self.row, number[:count], number[count:]), len(classes)
+
+
+def ban_cycles(egraph: EGraph, is_over: Callable[[], bool] = lambda: False) -> int:
+    """Ban rows until no cycle is left among the others; return how many.
+
+    Once `is_over`, rows on cycles are no longer told apart: all but the loaded and oldest ones are banned.
+    """
+    nodes = egraph.nodes
+    rows = np.flatnonzero(nodes.alive.view & ~nodes.banned.view)
+    at = nodes.edges_of(rows)
+    parent = np.repeat(egraph.unions.find_many(rows), nodes.arity.view[rows])
+    child = egraph.unions.find_many(nodes.kids.view[at])
+    cyclic = _Edges(nodes.kid_row.view[at], parent, child).on_cycles(nodes.end)
+    if not cyclic.row.size:
+        return 0
+    oldest = cyclic.row[egraph.unions.find_many(cyclic.row) == cyclic.row]
+    loaded = cyclic.row[nodes.origin.view[cyclic.row] == LOADED]
+    search = _Search(is_over, frozenset(oldest.tolist()), int(loaded.max(initial=-1)))
+    banned = np.array(search.closing(cyclic, -1), np.int64)
+    egraph.ban(banned)
+    return len(banned)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Finds by bisection the rows that close a cycle with older rows.
+
+    A set of rows that closes no cycle is told by one look at the strongly connected components; of
+    another one the older half is searched, then the younger half together with what the older one
+    keeps. Only edges on cycles are handed down, so that the sets get small at once. This gives what
+    adding row by row to an incremental topological order gives (which was measured to be 15 to 60 times
+    slower on e-graphs of 50,000 to 300,000 nodes).
+    """
+
+    is_over: Callable[[], bool]
+    oldest: frozenset[int]
+    newest_loaded: int
+
+    def closing(self, edges: _Edges, settled: int) -> list[int]:
+        """Return the rows to ban, of edges on cycles; rows up to `settled` close none together."""
+        rows = np.unique(edges.row[edges.row > settled])
+        if len(rows) == 1:
+            return rows.tolist()
+        if rows[0] > self.newest_loaded and self.is_over():
+            return [row for row in rows.tolist() if row not in self.oldest]
+        edges, size = edges.renumbered()
+        middle = int(rows[(len(rows) - 1) // 2])
+        older = edges.take(edges.row <= middle).on_cycles(size)
+        banned = self.closing(older, settled) if older.row.size else []
+        kept = edges.take(~np.isin(edges.row, banned)) if banned else edges
+        younger = kept.on_cycles(size) if banned else edges
+        return banned + (self.closing(younger, middle) if younger.row.size else [])
