@@ -250,11 +250,12 @@ def known_text(value: Known) -> str:
     else:
         array = value.array
         assert array is not None
-        items = [_element_text(item, value.dtype) for item in array.ravel()]
+        items = [element_text(item, value.dtype) for item in array.ravel()]
     return f"{type_text(value.type)}({', '.join(items)})"
 
 
-def _element_text(item: np.generic, dtype: DType) -> str:
+def element_text(item: np.generic, dtype: DType) -> str:
+    """Return one element of a constant as text, exact to the bit."""
     if dtype is DType.BOOL:
         return "true" if item else "false"
     if dtype.is_integer:

@@ -65,29 +65,22 @@ def _floats(kind: Kind, shape: tuple[int, ...], rng: np.random.Generator) -> Arr
     return rng.normal(scale=_SCALES[kind], size=shape)
 
 
-def identical(first: Array, second: Array) -> bool:
-    """Tell whether two arrays are equal bit for bit (any NaN equals any NaN)."""
-    if first.shape != second.shape or first.dtype != second.dtype:
-        return False
+def unlike(first: Array, second: Array) -> Array:
+    """Return where two arrays of one shape and type differ in a bit (any NaN equals any NaN)."""
     if first.dtype == object or first.dtype.kind in "iub":
-        return bool(np.array_equal(first, second))
-    nan = np.isnan(first)
-    if not np.array_equal(nan, np.isnan(second)):
-        return False
+        return np.asarray(first != second)
     same = (first == second) & (np.signbit(first) == np.signbit(second))
-    return bool(np.all(same | nan))
+    return np.asarray(~same & ~(np.isnan(first) & np.isnan(second)))
 
 
-def close(first: Array, second: Array, scale: float, finite_only: bool) -> bool:
-    """Tell whether two arrays are equal up to rounding.
+def far(first: Array, second: Array, scale: float, finite_only: bool) -> Array:
+    """Return where two arrays of one shape and type differ by more than rounding explains.
 
     `scale` is the largest magnitude met on the way: rounding errors are proportional to it. With
     `finite_only`, places where `first` is not finite are not compared.
     """
-    if first.shape != second.shape or first.dtype != second.dtype:
-        return False
     if first.dtype == object or first.dtype.kind in "iub":
-        return bool(np.array_equal(first, second))
+        return np.asarray(first != second)
     single = first.dtype.itemsize < 8
     relative, share = (2e-3, 1e-5) if single else (1e-7, 1e-12)
     a, b = first.astype(np.float64), second.astype(np.float64)
@@ -96,4 +89,4 @@ def close(first: Array, second: Array, scale: float, finite_only: bool) -> bool:
         equal = (a == b) | (np.abs(a - b) <= error) | (np.isnan(a) & np.isnan(b))
     if finite_only:
         equal |= ~np.isfinite(a)
-    return bool(np.all(equal))
+    return np.asarray(~equal)

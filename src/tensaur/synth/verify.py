@@ -21,7 +21,8 @@ from tensaur.ir.operator import Absent, Project, evaluate
 from tensaur.ir.rule import EXACT, FAST, ROUNDING, Rule
 from tensaur.ir.term import NotApplicable, Tree, Var, resolve, tree_fact
 from tensaur.ir.types import Array, DType, Fact, TensorType, meet
-from tensaur.synth.data import Kind, close, fill, identical
+from tensaur.synth.counterexample import Counterexample, Difference, array_text
+from tensaur.synth.data import Kind, far, fill, unlike
 from tensaur.synth.instances import Instance, InstanceSampler
 
 ATTEMPTS_PER_TRIAL = 60  # drawn instances for one on which the rule applies, before less will do
@@ -34,22 +35,6 @@ _KINDS = {
     ROUNDING: (Kind.INTEGERS, Kind.REALS, Kind.SMALL, Kind.LARGE, Kind.ZEROS),
     FAST: (Kind.INTEGERS, Kind.REALS, Kind.SMALL, Kind.LARGE, Kind.ZEROS),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Counterexample:
-    """An instance on which the two sides of a rule differ, as text, and how they differ."""
-
-    direction: str
-    found: str
-    made: str
-    leaves: tuple[str, ...]
-    reason: str
-    size: int
-
-    def __str__(self) -> str:
-        leaves = "; ".join(self.leaves)
-        return f"{self.direction}: {self.found} is not {self.made} for {leaves}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +167,9 @@ class _Trial:
             except (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError):
                 continue  # the data are not admissible, such as an index out of range
             ran = True
-            reason = self._difference(instance, application, leaves, found)
-            if reason is not None:
-                self.failures.append(self._counterexample(instance, application, leaves, reason))
+            found_wrong = self._judge(instance, application, leaves, found)
+            if found_wrong is not None:
+                self.failures.append(found_wrong)
                 break
         if ran:
             self._note(instance)
@@ -207,57 +192,69 @@ class _Trial:
             data[name] = fill(kind, leaf.type, self._random) if given is None else given
         return data
 
+    def _judge(
+        self,
+        instance: Instance,
+        application: Application,
+        leaves: Mapping[str, Array],
+        found: Sequence[Array],
+    ) -> Counterexample | None:
+        """Compute the made side and compare."""
+        run = _Run(leaves)
+        made: list[Array] = []
+        difference = None
+        for number, tree in enumerate(application.makes):
+            try:
+                made.append(run.value(tree))
+            except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
+                difference = Difference(number, f"the right side fails: {error}")
+                break
+            difference = self._difference(instance, application, leaves, found[number], made)
+            if difference is not None:
+                break
+        if difference is None:
+            return None
+        return Counterexample(
+            self.rule.name,
+            instance.finds,
+            application.makes,
+            instance.leaves,
+            leaves,
+            tuple(found),
+            tuple(made),
+            difference,
+        )
+
     def _difference(
         self,
         instance: Instance,
         application: Application,
         leaves: Mapping[str, Array],
-        found: Sequence[Any],
-    ) -> str | None:
-        run = _Run(leaves)
-        for tree, fact, expected, source in zip(
-            application.makes, application.facts, found, instance.finds, strict=True
-        ):
-            try:
-                made = run.value(tree)
-            except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
-                return f"the right side fails: {error}"
-            reason = _type_difference(
-                tree_fact(source, instance.bindings.facts), fact, made, instance.sizes
-            )
-            if reason is None and not self._equal(expected, made, leaves, source):
-                reason = f"{_text(expected)} is not {_text(made)}"
-            if reason is not None:
-                return reason
-        return None
+        expected: Array,
+        made: Sequence[Array],
+    ) -> Difference | None:
+        number = len(made) - 1
+        source, value = instance.finds[number], made[number]
+        seen = tree_fact(source, instance.bindings.facts)
+        reason = _type_difference(seen, application.facts[number], value, instance.sizes)
+        if reason is None and (expected.shape, expected.dtype) != (value.shape, value.dtype):
+            reason = f"{array_text(expected, limit=12)} is not {array_text(value, limit=12)}"
+        if reason is not None:
+            return Difference(number, reason)
+        places = np.argwhere(self._differing(expected, value, leaves, source))
+        if not len(places):
+            return None
+        reason = f"{array_text(expected, limit=12)} is not {array_text(value, limit=12)}"
+        return Difference(number, reason, tuple(int(i) for i in places[0]))
 
-    def _equal(
+    def _differing(
         self, expected: Array, made: Array, leaves: Mapping[str, Array], source: Tree
-    ) -> bool:
+    ) -> Array:
         if self.rule.exactness is EXACT:
-            return identical(expected, made)
+            return unlike(expected, made)
         run = _Run(leaves)
         run.value(source)
-        return close(expected, made, run.scale, self.rule.exactness is FAST)
-
-    def _counterexample(
-        self,
-        instance: Instance,
-        application: Application,
-        leaves: Mapping[str, Array],
-        reason: str,
-    ) -> Counterexample:
-        return Counterexample(
-            self.rule.name,
-            ", ".join(str(tree) for tree in instance.finds),
-            ", ".join(str(tree) for tree in application.makes),
-            tuple(
-                f"{name}: {leaf.fact.type} = {_text(leaves[name])}"
-                for name, leaf in instance.leaves.items()
-            ),
-            reason,
-            instance.size,
-        )
+        return far(expected, made, run.scale, self.rule.exactness is FAST)
 
     def _note(self, instance: Instance) -> None:
         self._instances += 1
@@ -327,11 +324,3 @@ def _relation(first: Sequence[int], second: Sequence[int]) -> str:
     if len(first) != len(second):
         return "scalar" if not first or not second else "ranks differ"
     return "stretched" if 1 in first or 1 in second else "different"
-
-
-def _text(array: Any) -> str:
-    flat = np.asarray(array)
-    items = ", ".join(
-        f"{item:g}" if flat.dtype.kind == "f" else str(item) for item in flat.ravel()[:12]
-    )
-    return f"{list(flat.shape)}({items}{', ...' if flat.size > 12 else ''})"

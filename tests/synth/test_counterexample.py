@@ -1,0 +1,67 @@
+"""A counterexample shows both sides, their data and the first difference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensaur.ir.rule import ROUNDING, Rule
+from tensaur.ir.term import AttrVar, Tree, Var
+from tensaur.ir.types import DType, Fact, TensorType
+from tensaur.ops import Add, Mul, matmul, relu, transpose
+from tensaur.synth.counterexample import Counterexample, Difference, array_text
+from tensaur.synth.settle import Leaf
+from tensaur.synth.verify import verify
+
+x, y = Var("x"), Var("y")
+
+
+def _leaf(*shape: int) -> Leaf:
+    kind = TensorType(DType.FLOAT64, shape)
+    return Leaf(kind, None, Fact(kind))
+
+
+def test_text_is_two_graphs_the_data_and_the_difference():
+    example = Counterexample(
+        "double",
+        (Tree(Add(), (x, y)),),
+        (Tree(Mul(), (x, y)),),
+        {"x": _leaf(2), "y": _leaf()},
+        {"x": np.array([2.0, 1.0]), "y": np.array(2.0)},
+        (np.array([4.0, 3.0]),),
+        (np.array([4.0, 2.0]),),
+        Difference(0, "the results differ", (1,)),
+    )
+    assert example.text() == (
+        "double is wrong here: the results differ\n"
+        "found\n  input x: f64[2]\n  input y: f64[]\n  %2 = Add(x, y)\n  output y = %2\n"
+        "made\n  input x: f64[2]\n  input y: f64[]\n  %2 = Mul(x, y)\n  output y = %2\n"
+        "values\n  x = f64[2](2.0, 1.0)\n  y = f64[](2.0)\n"
+        "results\n  found y = f64[2](4.0, 3.0)\n  made  y = f64[2](4.0, 2.0)\n"
+        "  first difference at y[1]: 3.0 is not 2.0\n"
+    )
+    assert example.size == 3
+
+
+def test_large_arrays_are_shortened():
+    assert array_text(np.arange(4), limit=2) == "i64[4](0, 1, ...)"
+    assert array_text(np.zeros(24, np.float32)).count("0.0") == 24
+
+
+def test_refuted_rules_carry_their_data():
+    rule = Rule("swapped", matmul(x, y), matmul(y, x), (), ROUNDING)
+    example = verify(rule).counterexample
+    assert example is not None
+    assert set(example.data) == set(example.leaves) == {"x", "y"}
+    assert [tree.op for tree in example.finds] == [example.makes[0].op]
+    assert "MatMul(y, x)" in example.text()
+    assert "found y = " in example.text()
+
+
+def test_several_outputs_are_numbered():
+    p = AttrVar("p")
+    finds = (transpose(x, perm=p), relu(transpose(y, perm=p)))
+    wrong = Rule("second", finds, (finds[0], transpose(y, perm=p)), (), ROUNDING)
+    example = verify(wrong).counterexample
+    assert example is not None
+    assert "output y1 = " in example.text()
+    assert example.difference.output == 1
