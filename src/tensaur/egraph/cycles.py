@@ -7,15 +7,16 @@ it (`banning`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
+from tensaur.egraph.components import Neighbours, neighbours
 from tensaur.egraph.egraph import EGraph
-from tensaur.egraph.relations import BoolArray, IntArray, expand
+from tensaur.egraph.relations import BoolArray, IntArray, distinct, expand
 
 
 class CycleFilter(Enum):
@@ -32,28 +33,28 @@ TOTAL_BYTES = 16 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
-    """Pairs of classes of which is asked whether the one above depends on the one below."""
-
-    above: IntArray
-    below: IntArray
-
-
-@dataclass(frozen=True, slots=True)
 class Uses:
-    """What candidates would make depend on what: classes `below[i]` come under class `roots[i]`."""
+    """What candidates would make depend on what: variables `below[i]` come under class `roots[i]`.
+
+    Roots and variables are columns of canonical classes; `below` has positions in `variables`.
+    """
 
     roots: tuple[IntArray, ...]
-    below: tuple[tuple[IntArray, ...], ...]
+    variables: tuple[IntArray, ...]
+    below: tuple[tuple[int, ...], ...]
 
-    def questions(self) -> Questions:
-        """Return all pairs of a class below a root and a root."""
-        pairs = [(cls, root) for each in self.below for cls in each for root in self.roots]
-        empty = np.empty(0, np.int64)
-        return Questions(
-            np.concatenate([empty, *(cls for cls, _ in pairs)]),
-            np.concatenate([empty, *(root for _, root in pairs)]),
-        )
+    def __len__(self) -> int:
+        return len(self.roots[0])
+
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Return all pairs of a variable and a root."""
+        count = len(self.variables) * len(self.roots)
+        above, below = (np.empty((count, len(self)), np.int64) for _ in range(2))
+        for i, variable in enumerate(self.variables):
+            above[i * len(self.roots) : (i + 1) * len(self.roots)] = variable
+        for j, root in enumerate(self.roots):
+            below[j :: len(self.roots)] = root
+        return above.ravel(), below.ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,86 +78,86 @@ class Descendants:
         self._egraph = egraph
         self._check = check
         self._size = 0
-        self._truths = np.empty(0, np.int64)
         self._layers: list[Layer] | None = None
 
-    def prepare(self, uses: Iterable[Uses]) -> None:
-        """Work out what `depends` will be asked about these uses, all at once."""
-        self.ask([use.questions() for use in uses])
+    def depends(self, above: IntArray, below: IntArray) -> BoolArray:
+        """Tell for pairs of canonical classes whether the first is the second or depends on it.
 
-    def ask(self, pairs: Sequence[Questions]) -> None:
-        """Work out for pairs of canonical classes whether the one above depends on the one below."""
-        if not pairs:
-            return
+        Best asked for many pairs at once. In a cyclic e-graph, what is on or above a cycle has no level
+        and is not answered for; nor are questions that would cost too much.
+        """
         if self._layers is None:
             self._layers = self._sort()
-        key = np.unique(np.concatenate([self._open(pair) for pair in pairs]))
-        above, below = key // self._size, key % self._size
-        targets, column = np.unique(below, return_inverse=True)
+        result: BoolArray = above == below
+        low = self._level[below]
+        asked = np.flatnonzero((self._level[above] > low) & (low >= 0))
+        targets = distinct(below[asked], self._size)
         if not len(targets) or self._edge_count * (len(targets) / 8) > TOTAL_BYTES:
-            return
-        truths = np.zeros(len(key), np.bool_)
-        widest = max(len(layer.children) for layer in self._layers)
-        words = max(1, BLOCK_BYTES // (8 * max(self._size, widest)))
+            return result
+        place = np.zeros(self._size, np.int64)
+        place[targets] = np.arange(len(targets))
+        column = place[below[asked]]
+        order = np.argsort(column, kind="stable")
+        words = max(1, BLOCK_BYTES // (8 * max(self._size, self._widest)))
         for begin in range(0, len(targets), 64 * words):
             block = targets[begin : begin + 64 * words]
-            bits = self._block(block)
-            at = np.flatnonzero((column >= begin) & (column < begin + len(block)))
-            truths[at] = _bit(bits, above[at], column[at] - begin)
-        self._truths = np.sort(np.concatenate([self._truths, key[truths]]), kind="stable")
-
-    def depends(self, above: IntArray, below: IntArray) -> BoolArray:
-        """Tell for prepared pairs whether the first is the second or depends on it."""
-        result: BoolArray = above == below
-        if self._truths.size:
-            key = above * self._size + below
-            at = np.minimum(np.searchsorted(self._truths, key), len(self._truths) - 1)
-            result |= self._truths[at] == key
+            first, last = np.searchsorted(column, [begin, begin + len(block)], sorter=order)
+            at = order[first:last]
+            bits = self._block(block, int(self._level[above[asked[at]]].max()))
+            result[asked[at]] = _bit(bits, above[asked[at]], column[at] - begin)
         return result
-
-    def _open(self, pair: Questions) -> IntArray:
-        """Return the distinct questions, packed, that levels do not answer."""
-        self._check()
-        # In a cyclic e-graph, what is on or above a cycle has no level and is not answered for.
-        low = self._level[pair.below]
-        open_ = np.flatnonzero((self._level[pair.above] > low) & (low >= 0))
-        return np.unique(pair.above[open_] * self._size + pair.below[open_])
 
     def _sort(self) -> list[Layer]:
         self._size = self._egraph.nodes.end
         classes = np.flatnonzero(self._egraph.unions.compress() == np.arange(self._size))
-        parent, child = _edges(self._egraph)
-        self._edge_count = len(parent)
-        layers, self._level = _levels(classes, parent, child, self._size)
+        nodes, find = self._egraph.nodes, self._egraph.unions.find_many
+        rows = np.flatnonzero(nodes.alive.view & ~nodes.banned.view)
+        parent = np.repeat(find(rows), nodes.arity.view[rows])
+        child = find(nodes.kids.view[nodes.edges_of(rows)])
+        down = neighbours(parent, child, self._size)
+        up = neighbours(child, parent, self._size)
+        self._edge_count = len(down.ends)
+        layers, self._level = _levels(classes, down, up, self._size)
+        self._widest = max(len(layer.children) for layer in layers)
         return layers
 
-    def _block(self, targets: IntArray) -> npt.NDArray[np.uint64]:
+    def _block(self, targets: IntArray, most: int) -> npt.NDArray[np.uint64]:
+        """Return for the classes up to a level on which of the targets they depend, as bits."""
         bits = np.zeros((self._size, (len(targets) + 63) // 64), np.uint64)
         number = np.arange(len(targets), dtype=np.uint64)
         bits[targets, number // np.uint64(64)] |= np.uint64(1) << (number % np.uint64(64))
         least = int(self._level[targets].min())
         assert self._layers is not None
-        for layer in self._layers[least + 1 :]:
+        for layer in self._layers[least + 1 : most + 1]:
             self._check()
             gathered = np.bitwise_or.reduceat(bits[layer.children], layer.starts, axis=0)
             bits[layer.classes] |= gathered
         return bits
 
 
-def closes_cycle(descendants: Descendants, uses: Uses) -> BoolArray:
-    """Tell which matches would close a cycle if each were the only one.
+def closes_cycle(descendants: Descendants, uses: Sequence[Uses]) -> list[BoolArray]:
+    """Tell for each of some candidates' matches whether it would close a cycle if it were the only one."""
+    pairs = [item.pairs() for item in uses]
+    if not pairs:
+        return []
+    above, below = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    depends = descendants.depends(above, below)
+    ends = np.cumsum([len(first) for first, _ in pairs])
+    return [
+        _closes(item, part) for item, part in zip(uses, np.split(depends, ends[:-1]), strict=True)
+    ]
 
-    Root i then depends on root j if a class below root i is root j or depends on it.
-    """
+
+def _closes(uses: Uses, depends: BoolArray) -> BoolArray:
+    """Root i will depend on root j if a variable below root i is root j or depends on it."""
     count = len(uses.roots)
-    reach: npt.NDArray[np.bool_] = np.zeros((count, count, len(uses.roots[0])), np.bool_)
-    for i, classes in enumerate(uses.below):
-        for j, root in enumerate(uses.roots):
-            for cls in classes:
-                reach[i, j] |= descendants.depends(cls, root)
+    by_variable = depends.reshape(len(uses.variables), count, len(uses))
+    reach: npt.NDArray[np.bool_] = np.zeros((count, count, len(uses)), np.bool_)
+    for i, variables in enumerate(uses.below):
+        reach[i] = by_variable[list(variables)].any(axis=0)
     for k in range(count):
         np.logical_or(reach, reach[:, k, None] & reach[None, k], out=reach)
-    result: BoolArray = np.logical_or.reduce([reach[i, i] for i in range(count)])
+    result: BoolArray = reach[np.arange(count), np.arange(count)].any(axis=0)
     return result
 
 
@@ -167,32 +168,20 @@ def _bit(bits: npt.NDArray[np.uint64], row: IntArray, column: IntArray) -> BoolA
     return result
 
 
-def _edges(egraph: EGraph) -> tuple[IntArray, IntArray]:
-    """Return the distinct edges from class to child class over unbanned rows."""
-    nodes, size = egraph.nodes, egraph.nodes.end
-    rows = np.flatnonzero(nodes.alive.view & ~nodes.banned.view)
-    parent = np.repeat(egraph.unions.find_many(rows), nodes.arity.view[rows])
-    child = egraph.unions.find_many(nodes.kids.view[nodes.edges_of(rows)])
-    key = np.unique(parent * size + child)
-    return key // size, key % size
-
-
 def _levels(
-    classes: IntArray, parent: IntArray, child: IntArray, size: int
+    classes: IntArray, down: Neighbours, up: Neighbours, size: int
 ) -> tuple[list[Layer], IntArray]:
     """Sort classes into levels; those on or above a cycle get none and are never descended to."""
     level, stamp = np.full(size, -1), np.empty(size, np.int64)
-    waiting = np.bincount(parent, minlength=size)
-    first = np.searchsorted(parent, np.arange(size + 1))
-    upward = np.argsort(child, kind="stable")
-    above, first_above = parent[upward], np.searchsorted(child[upward], np.arange(size + 1))
+    waiting = np.diff(down.starts)
     layers: list[Layer] = []
     ready = classes[waiting[classes] == 0]
     while ready.size:
         level[ready] = len(layers)
-        counts = first[ready + 1] - first[ready]
-        layers.append(Layer(ready, np.cumsum(counts) - counts, child[expand(first[ready], counts)]))
-        reached = above[expand(first_above[ready], first_above[ready + 1] - first_above[ready])]
+        counts = down.starts[ready + 1] - down.starts[ready]
+        children = down.ends[expand(down.starts[ready], counts)]
+        layers.append(Layer(ready, np.cumsum(counts) - counts, children))
+        reached = up.ends[expand(up.starts[ready], up.starts[ready + 1] - up.starts[ready])]
         np.subtract.at(waiting, reached, 1)
         free = reached[waiting[reached] == 0]
         number = np.arange(len(free))

@@ -145,12 +145,9 @@ class Explorer:
     ) -> list[Candidates]:
         if self._filter is not CycleFilter.EFFICIENT or not candidates:
             return candidates
-        uses = [_uses(item, self._egraph) for item in candidates]
-        descendants.prepare(uses)
+        skips = closes_cycle(descendants, [_uses(item, self._egraph) for item in candidates])
         kept = []
-        for item, use in zip(candidates, uses, strict=True):
-            self._budget.check()
-            skip = closes_cycle(descendants, use)
+        for item, skip in zip(candidates, skips, strict=True):
             self._tallies[item.rule].skipped += int(skip.sum())
             kept.append(item.take(~skip) if skip.any() else item)
         return [item for item in kept if len(item)]
@@ -192,9 +189,7 @@ class Explorer:
         tally = self._tallies[item.rule]
         if self._filter is CycleFilter.VANILLA:
             descendants = Descendants(self._egraph, self._budget.check)
-            use = _uses(item, self._egraph)
-            descendants.prepare([use])
-            if closes_cycle(descendants, use).any():
+            if closes_cycle(descendants, [_uses(item, self._egraph)])[0].any():
                 tally.skipped += 1
                 return len(item), 0
         inserted = self._inserter.insert(item, number, share)
@@ -228,8 +223,10 @@ class Explorer:
 
 def _uses(item: Candidates, egraph: EGraph) -> Uses:
     find, matches = egraph.unions.find_many, item.matches
-    below = (
-        tuple(find(matches.columns[name]) for name in sorted(names))
-        for names in item.structure.below
+    names = sorted(frozenset().union(*item.structure.below))
+    place = {name: position for position, name in enumerate(names)}
+    return Uses(
+        tuple(find(root) for root in matches.roots),
+        tuple(find(matches.columns[name]) for name in names),
+        tuple(tuple(sorted(place[name] for name in below)) for below in item.structure.below),
     )
-    return Uses(tuple(find(root) for root in matches.roots), tuple(below))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tensaur.egraph.cycles import Descendants, Questions
+from tensaur.egraph.cycles import Descendants
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.match import Matches
 from tensaur.egraph.pattern import member_name
@@ -62,11 +62,18 @@ class Grouper:
         roots, elements = matches.roots[0], matches.columns[member_name(matches.source)]
         distinct = [_first_of_each(roots, group)[:MOST] for group in groups]
         distinct = [group for group in distinct if len(group) > 1]
-        questions = [_all_pairs(elements[group], roots[group]) for group in distinct]
-        self.descendants.ask(questions)
-        for group, question in zip(distinct, questions, strict=True):
-            depends = self.descendants.depends(question.above, question.below)
-            for kept in _independent_sets(depends.reshape(len(group), len(group))):
+        none = np.empty(0, np.int64)
+        above = [np.repeat(elements[group], len(group)) for group in distinct]
+        below = [np.tile(roots[group], len(group)) for group in distinct]
+        depends = self.descendants.depends(
+            np.concatenate([none, *above]), np.concatenate([none, *below])
+        )
+        first = 0
+        for group in distinct:
+            count = len(group) ** 2
+            table = depends[first : first + count].reshape(len(group), len(group))
+            first += count
+            for kept in _independent_sets(table):
                 yield group[kept]
 
     def _kinds(self, facts: IntArray) -> IntArray:
@@ -97,10 +104,6 @@ def _first_of_each(roots: IntArray, group: IntArray) -> IntArray:
     _, first = np.unique(roots[group], return_index=True)
     result: IntArray = group[np.sort(first)]
     return result
-
-
-def _all_pairs(elements: IntArray, roots: IntArray) -> Questions:
-    return Questions(np.repeat(elements, len(roots)), np.tile(roots, len(elements)))
 
 
 def _independent_sets(depends: BoolArray) -> Iterator[list[int]]:

@@ -21,6 +21,14 @@ def expand(starts: IntArray, lengths: IntArray) -> IntArray:
     return np.arange(total) + np.repeat(starts - ends + lengths, lengths)
 
 
+def distinct(values: IntArray, bound: int) -> IntArray:
+    """Return the distinct values, all of which are in 0 .. bound - 1, in order."""
+    # Marking is up to a hundred times faster than sorting or hashing, but takes a byte per possible value.
+    marked = np.zeros(bound, np.bool_)
+    marked[values] = True
+    return np.flatnonzero(marked)
+
+
 def pack(columns: Sequence[IntArray], length: int) -> IntArray:
     """Return one integer per row, equal exactly where all columns (of non-negative integers) are."""
     key = np.zeros(length, np.int64)
