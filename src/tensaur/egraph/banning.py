@@ -93,7 +93,7 @@ class _Search:
         """Return the rows to ban, of edges on cycles; rows up to `settled` close none together."""
         rows = _first_of_each(edges.row[np.searchsorted(edges.row, settled, "right") :])
         if len(rows) == 1:
-            return rows.tolist()
+            return [int(rows[0])]
         if rows[0] > self.newest_loaded and self.is_over():
             return [row for row in rows.tolist() if row not in self.oldest]
         if len(edges.row) <= FEW:

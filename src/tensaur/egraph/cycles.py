@@ -154,10 +154,10 @@ def _closes(uses: Uses, depends: BoolArray) -> BoolArray:
     by_variable = depends.reshape(len(uses.variables), count, len(uses))
     reach: npt.NDArray[np.bool_] = np.zeros((count, count, len(uses)), np.bool_)
     for i, variables in enumerate(uses.below):
-        reach[i] = by_variable[list(variables)].any(axis=0)
+        reach[i] = np.logical_or.reduce(by_variable[list(variables)], axis=0)
     for k in range(count):
         np.logical_or(reach, reach[:, k, None] & reach[None, k], out=reach)
-    result: BoolArray = reach[np.arange(count), np.arange(count)].any(axis=0)
+    result: BoolArray = np.logical_or.reduce([reach[i, i] for i in range(count)])
     return result
 
 
