@@ -1,5 +1,6 @@
 """Explorer: what rules do to an e-graph, budgets, records, and that nothing is ever lost."""
 
+import itertools
 import os
 import signal
 from typing import Any
@@ -19,7 +20,7 @@ from tensaur.ir.graph import GraphBuilder, Output
 from tensaur.ir.rule import FAST, Rule
 from tensaur.ir.term import AttrVar, Choose, Const, Each, Elem, OpVar, Pick, Seq, Tree, Var, derived
 from tensaur.ir.types import Known
-from tests.egraph.naive import NaiveEGraph, NaiveMatcher
+from tests.egraph.naive_explorer import naive_saturation
 from tests.egraph.toy import (
     Add,
     Concat,
@@ -373,6 +374,18 @@ def test_the_node_limit_is_never_exceeded_and_used(extra):
     assert egraph.node_count >= limit - 1
 
 
+@pytest.mark.parametrize("extra", range(0, 60, 7))
+def test_a_node_that_two_matches_make_at_different_places_is_counted_with_the_first(extra):
+    builder = GraphBuilder()
+    leaves = [builder.add(leaf(f"x{i}", 2)) for i in range(30)]
+    tops = [builder.add(Mul(), pair) for pair in itertools.pairwise(leaves)]
+    egraph = EGraph()
+    egraph.load(builder.build([Output(f"o{i}", top) for i, top in enumerate(tops)]))
+    limit = egraph.node_count + extra
+    run(egraph, Rule("negate-both", mul(x, y), mul(neg(x), neg(y))), nodes=limit, iterations=1)
+    assert limit - 3 < egraph.node_count <= limit
+
+
 def test_a_graph_above_the_limit_is_left_alone():
     egraph = long_sum(12)
     before = egraph.node_count
@@ -630,33 +643,6 @@ def test_symbolic_sizes_that_may_be_equal_are_accepted_and_provably_other_ones_a
 
 
 # --- against naive saturation ----------------------------------------------------------------------
-
-
-def naive_saturation(graph, rules):
-    """Apply rules to the naive e-graph until nothing changes; return it and the graph's classes."""
-    egraph = NaiveEGraph()
-    classes = []
-    for node in graph.nodes:
-        classes.append(egraph.add(node.op, tuple(classes[i] for i in node.inputs)))
-
-    def place(term, bound):
-        if isinstance(term, Var):
-            return bound[term.name]
-        if isinstance(term.op, OpVar):
-            op = bound[str(term.op)]
-        else:
-            op = term.op(**{n: bound.get(str(v), v) for n, v in term.attrs})
-        return egraph.add(op, tuple(place(item, bound) for item in term.inputs))
-
-    size = None
-    while size != (size := (len(egraph.nodes), len(egraph.partition()))):
-        matcher = NaiveMatcher(egraph.canonical_nodes())
-        for rule in rules:
-            for roots, bindings in matcher.find_rule(rule):
-                for root, term in zip(roots, rule.makes, strict=True):
-                    egraph.union(root, place(term, dict(bindings)))
-        egraph.rebuild()
-    return egraph, classes
 
 
 F = OpVar("f", (Relu, Scale))

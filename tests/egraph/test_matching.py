@@ -11,7 +11,7 @@ from tensaur.egraph.match import Matcher
 from tensaur.egraph.pattern import sequence_operators, sources
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import Apply, AttrVar, OpVar, Pick, Seq, Var
-from tests.egraph.naive import NaiveMatcher
+from tests.egraph.naive import AlgorithmOne
 from tests.egraph.toy import (
     Add,
     Concat,
@@ -114,7 +114,9 @@ def naive_matches(egraph, rule):
     for i in np.flatnonzero(~rows.banned).tolist():
         kids = rows.child[rows.child_start[i] : rows.child_start[i + 1]].tolist()
         nodes.add(((egraph.operators[int(rows.symbol[i])], tuple(kids)), int(rows.cls[i])))
-    return NaiveMatcher(nodes).find_rule(rule)
+    algorithm = AlgorithmOne([rule])
+    algorithm.search(nodes)
+    return {(match.roots, match.bindings) for match in algorithm.matches(rule)}
 
 
 @st.composite
