@@ -110,20 +110,19 @@ class Inserter:
             if name[0] not in "$?"
         }
         made: list[IntArray] = []
-        users: list[IntArray] = [np.empty(0, np.int64)]
+        before = egraph.nodes.end
         bad = np.zeros(len(chunk), np.bool_)
         for number, refs in enumerate(structure.nodes):
             kids = np.empty((len(chunk), len(refs)), np.int64)
             for position, ref in enumerate(refs):
                 kids[:, position] = classes[ref] if isinstance(ref, str) else made[ref]
-            found, new = egraph.stage(chunk.symbols[:, number], kids, origin)
+            found = egraph.stage(chunk.symbols[:, number], kids, origin)
             made.append(found)
-            users.append(new)
             bad |= egraph.ill_typed(found)
         roots = tuple(
             classes[ref] if isinstance(ref, str) else made[ref] for ref in structure.roots
         )
-        return _Staged(roots, np.concatenate(users), bad)
+        return _Staged(roots, _first_users(made, before, egraph.nodes.end), bad)
 
     def _note(self, chunk: Candidates, staged: _Staged, iteration: int) -> None:
         matches = chunk.matches
@@ -135,6 +134,15 @@ class Inserter:
             self._first.append(row)
             self._second.append(root)
             self._cause.append(cause)
+
+
+def _first_users(made: list[IntArray], before: int, end: int) -> IntArray:
+    """Return for each staged row the first match that needs it, which need not be the one it came with."""
+    first = np.full(end - before, np.iinfo(np.int64).max)
+    for found in made:
+        match = np.flatnonzero(found >= before)
+        np.minimum.at(first, found[match] - before, match)
+    return first
 
 
 def _range(begin: int, count: int, total: int) -> IntArray:

@@ -81,15 +81,32 @@ class Selector:
         if kept.size:
             yield from _by_structure(matches.take(kept), keys[kept], judged.plans, group)
 
-    def applied(self, rule: int, keys: IntArray) -> None:
-        """Remember applied matches."""
-        both = np.concatenate([self._applied[rule], np.sort(keys)])
-        self._applied[rule] = np.sort(both, kind="stable")  # merges two sorted runs
+    def applied(self, candidates: Candidates) -> None:
+        """Remember applied matches; those of a symmetric multi-pattern are done in both orders."""
+        keys, matches = candidates.keys, candidates.matches
+        if matches.source.mirror is not None:
+            keys = np.concatenate([keys, _hash(matches, _mirrored(matches))])
+        both = np.concatenate([self._applied[candidates.rule], np.sort(keys)])
+        self._applied[candidates.rule] = np.sort(both, kind="stable")  # merges two sorted runs
 
 
 def _match_keys(matches: Matches) -> IntArray:
-    head = np.full(len(matches), matches.source.rule)
-    return hash_columns(head, [*matches.columns.values(), *matches.roots])
+    return _hash(matches, _identity(matches))
+
+
+def _hash(matches: Matches, identity: list[IntArray]) -> IntArray:
+    return hash_columns(np.full(len(matches), matches.source.rule), identity)
+
+
+def _identity(matches: Matches) -> list[IntArray]:
+    return [*matches.columns.values(), *matches.roots]
+
+
+def _mirrored(matches: Matches) -> list[IntArray]:
+    """Return the columns of the same matches with their two terms in the other order."""
+    mirror, columns = matches.source.mirror, matches.columns
+    assert mirror is not None
+    return [*(columns[mirror[name]] for name in columns), *reversed(matches.roots)]
 
 
 def _member(keys: IntArray, of: IntArray) -> BoolArray:
@@ -105,13 +122,7 @@ def _first_of_mirrored(matches: Matches) -> IntArray:
 
     Done after judging: where a condition holds for one order only, that one stays.
     """
-    mirror = matches.source.mirror
-    assert mirror is not None
-    columns = matches.columns
-    keys, mirrored = pack_pair(
-        [*columns.values(), *matches.roots],
-        [*(columns[mirror[name]] for name in columns), *reversed(matches.roots)],
-    )
+    keys, mirrored = pack_pair(_identity(matches), _mirrored(matches))
     return np.flatnonzero((keys <= mirrored) | ~np.isin(mirrored, keys))
 
 

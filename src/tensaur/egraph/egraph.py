@@ -197,19 +197,17 @@ class EGraph:
         self.rebuild()
         return self.find(classes[-1])
 
-    def stage(
-        self, symbol: IntArray, kids: IntArray, origin: IntArray
-    ) -> tuple[IntArray, IntArray]:
-        """Find or stage nodes with canonical children given by column.
+    def stage(self, symbol: IntArray, kids: IntArray, origin: IntArray) -> IntArray:
+        """Find or stage nodes with canonical children given by column; return their classes.
 
-        Returns their classes (a new row's own number), and the positions of those that became new
-        rows. A new row that is ill-typed, or has an ill-typed child, gets the fact number -1.
+        The class of a staged row has the row's own number. A new row that is ill-typed, or has an
+        ill-typed child, gets the fact number -1.
         """
         rows, new = self.nodes.stage(symbol, kids, origin)
         if new.size:
             inputs = self.classes.fact.view[kids[new]]
             self.classes.extend(self.nodes.end, self.classes.infer_many(symbol[new], inputs))
-        return self.unions.find_many(rows), new
+        return self.unions.find_many(rows)
 
     def ill_typed(self, classes: IntArray) -> BoolArray:
         """Tell which classes that `stage` returned are of ill-typed rows."""
@@ -341,7 +339,7 @@ class EGraph:
         if not known.size:
             return False
         origin = np.full(len(known), FOLDED)
-        rows, _ = self.stage(literals[known], np.empty((len(known), 0), np.int64), origin)
+        rows = self.stage(literals[known], np.empty((len(known), 0), np.int64), origin)
         self.nodes.commit()
         return self.union_many(classes[known], rows, origin)
 

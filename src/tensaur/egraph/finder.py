@@ -72,7 +72,7 @@ class Finder:
 
     def applied(self, candidates: Candidates) -> None:
         """Remember candidates as applied."""
-        self._selector.applied(candidates.rule, candidates.keys)
+        self._selector.applied(candidates)
 
     def settle(self, tallies: Sequence[RuleTally], left_over: frozenset[int]) -> None:
         """Note after a whole iteration that nothing it found is left to do, except for some rules."""
