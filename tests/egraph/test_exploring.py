@@ -14,8 +14,9 @@ from tensaur.egraph.budget import Budget, Limits, StopReason
 from tensaur.egraph.dot import to_dot
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Explorer
+from tensaur.egraph.schedule import Backoff, Schedule
 from tensaur.egraph.unions import FOLDED, LOADED
-from tensaur.errors import UnsoundRule
+from tensaur.errors import UnsoundRule, UsageError
 from tensaur.ir.graph import GraphBuilder, Output
 from tensaur.ir.rule import FAST, Rule
 from tensaur.ir.term import AttrVar, Choose, Const, Each, Elem, OpVar, Pick, Seq, Tree, Var, derived
@@ -404,6 +405,77 @@ def test_an_explosive_rule_does_not_starve_a_modest_one():
     assert result.stop is StopReason.NODE_LIMIT
     step = [r for r in result.records[0].rules if r.rule == "step"]
     assert step[0].applied == 8
+
+
+# --- schedules -------------------------------------------------------------------------------------
+
+
+def two_products():
+    """Return an e-graph in which a pair can be merged and the merged product be rewritten."""
+    return load(
+        *(tree(MatMul(), X, tree(leaf(name, 4, 4))) for name in ("v", "w")),
+    )
+
+
+NEGATE = Rule("negate-twice", matmul(x, concat(y, z, axis=-1)), neg(neg(matmul(x, concat(y, z, axis=-1)))))  # fmt: skip
+
+
+@pytest.mark.parametrize("phases", [False, True])
+def test_in_phases_single_rules_see_what_multi_patterns_made_in_the_same_iteration(phases):
+    egraph, *_ = two_products()
+    result = run(
+        egraph, SHARE, NEGATE, iterations=1, multi=1, schedule=Schedule(phases=phases)
+    )  # fmt: skip
+    applied = {rule.rule: rule.applied for rule in result.records[0].rules}
+    assert applied == {"share": 1, "negate-twice": 1 if phases else 0}
+
+
+@pytest.mark.parametrize("multi", [0, 1, 3])
+def test_phases_reach_the_same_fixpoint(multi):
+    sizes = []
+    for phases in (False, True):
+        egraph, *_ = two_products()
+        result = run(egraph, SHARE, NEGATE, TWICE, multi=multi, schedule=Schedule(phases=phases))
+        assert result.stop is StopReason.SATURATED
+        sizes.append((egraph.node_count, egraph.class_count))
+    assert sizes[0] == sizes[1]
+
+
+def test_a_rule_that_finds_too_much_pauses_and_comes_back():
+    backoff = Backoff(matches=10, iterations=2)
+    egraph = long_sum(6)
+    result = run(
+        egraph, ASSOCIATE, TWICE, iterations=200, schedule=Schedule(backoff=backoff)
+    )  # fmt: skip
+    by_iteration = [record.rules[0] for record in result.records]
+    first = next(i for i, rule in enumerate(by_iteration) if rule.backed_off)
+    assert by_iteration[first].backed_off > 10
+    assert by_iteration[first].applied == 0
+    assert all(rule.applied <= 10 for rule in by_iteration[:first])
+    # There is nothing else to do, so it need not wait for all of its pause.
+    assert any(rule.applied for rule in by_iteration[first + 1 :])
+    assert result.stop is StopReason.SATURATED
+    free = long_sum(6)
+    assert run(free, ASSOCIATE, TWICE, iterations=200).stop is StopReason.SATURATED
+    assert (egraph.node_count, egraph.class_count) == (free.node_count, free.class_count)
+
+
+def test_a_pausing_rule_lets_others_work():
+    egraph = long_sum(8)
+    inner = egraph.add(leaf("x0", 2))
+    egraph.add(Neg(), [egraph.add(Neg(), [inner])])
+    egraph.rebuild()
+    backoff = Backoff(matches=1, iterations=3)
+    result = run(egraph, ASSOCIATE, TWICE, iterations=2, schedule=Schedule(backoff=backoff))
+    associate, twice = result.records[0].rules
+    assert associate.backed_off == associate.matches > 1
+    assert twice.applied == 1
+    assert all(rule.applied == 0 for rule in result.records[1].rules)
+
+
+def test_a_backoff_that_lets_nothing_through_is_refused():
+    with pytest.raises(UsageError, match="backoff"):
+        Backoff(matches=0)
 
 
 def test_iterations_are_limited():

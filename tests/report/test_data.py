@@ -75,8 +75,8 @@ def test_the_report_has_stable_keys_and_is_json(tmp_path):
 
 def test_iterations_name_the_rules_that_found_something():
     rules = (
-        RuleRecord("matmul-associate", 3, 2, 1, {}),
-        RuleRecord("elementwise-add-zero", 0, 0, 0, {}),
+        RuleRecord("matmul-associate", 3, 2, 1, 0, {}),
+        RuleRecord("elementwise-add-zero", 0, 0, 0, 0, {}),
     )
     (record,) = report.as_dict(small_result(records=(Iteration(0, rules, 9, 8, 1, Seconds()),)))[
         "iterations"

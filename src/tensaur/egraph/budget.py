@@ -97,8 +97,8 @@ class Budget:
         return self._remaining() < LEAST_SHARE * self.limits.seconds
 
     def begin(self, turn: int, nodes: int) -> None:
-        """Start an iteration on so many nodes: nothing is held, nothing cut off."""
-        self.turn, self._held, self.truncated = turn, 0, False
+        """Start a phase of an iteration on so many nodes: nothing is held."""
+        self.turn, self._held = turn, 0
         self._reserved = 0.0
         self.reserve(nodes)
         self._matching_until = self.clock() + MATCHING_SHARE * max(0.0, self._remaining())

@@ -1,7 +1,7 @@
 """Explorer: apply rules to an e-graph, iteration by iteration, within exact budgets.
 
 TenSat, section 4 (algorithm 1), with multi-pattern rules only in the first iterations because their
-matches grow doubly exponentially; in egg's manner, all matches of an iteration are found before any is
+matches grow doubly exponentially; in egg's manner, all matches of a phase are found before any is
 applied. When they do not all fit, every rule gets a fair share of the nodes: rules that need little
 come first, and half of what is left is kept for the next iteration. What a rule could not apply waits
 for that iteration, in which the rule is not matched again (as in egg's backoff scheduling).
@@ -10,7 +10,8 @@ for that iteration, in which the rule is not matched again (as in egg's backoff 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -23,9 +24,19 @@ from tensaur.egraph.cycles import CycleFilter, Descendants, Uses, closes_cycle
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.finder import Finder
 from tensaur.egraph.record import Exploration, Iteration, RuleTally, Seconds
+from tensaur.egraph.schedule import Backoff, Schedule, Scheduler
 from tensaur.ir.rule import Rule
 
-__all__ = ["CycleFilter", "Exploration", "Explorer", "Iteration", "Limits", "StopReason"]
+__all__ = [
+    "Backoff",
+    "CycleFilter",
+    "Exploration",
+    "Explorer",
+    "Iteration",
+    "Limits",
+    "Schedule",
+    "StopReason",
+]
 
 # With fewer nodes left, or this part of the limit, an iteration may use them all.
 _REST, _REST_PART = 256, 20
@@ -45,6 +56,7 @@ class Explorer:
         limits: Limits | None = None,
         cycle_filter: CycleFilter | str = CycleFilter.EFFICIENT,
         on_iteration: Callable[[Iteration], None] | None = None,
+        schedule: Schedule | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._egraph = egraph
@@ -54,6 +66,7 @@ class Explorer:
         self._on_iteration = on_iteration
         self._budget = Budget(limits, clock)
         self._clock = clock
+        self._scheduler = Scheduler(schedule or Schedule(), self._rules, limits.multi)
         self._finder = Finder(egraph, self._rules, self._budget)
         names = tuple(rule.name for rule in self._rules)
         self._inserter = Inserter(egraph, self._budget, names)
@@ -61,6 +74,7 @@ class Explorer:
         self._tallies: list[RuleTally] = []
         self._left_over: list[Candidates] = []
         self._busy: frozenset[int] = frozenset()
+        self._paused: frozenset[int] = frozenset()
 
     def run(self) -> Exploration:
         """Explore; a limit, saturation or Ctrl-C ends it and is returned, never raised."""
@@ -84,18 +98,31 @@ class Explorer:
     def _iterate(self, number: int) -> StopReason | None:
         self._seconds = dict.fromkeys(("match", "apply", "rebuild", "filter"), 0.0)
         self._tallies = [RuleTally(rule.name) for rule in self._rules]
+        self._budget.truncated = False
+        self._paused = self._scheduler.paused(number)
+        waiting, self._left_over, self._busy = self._left_over, [], frozenset()
+        stop: StopReason | None = None
+        for due in self._scheduler.phases(number):
+            stop = stop or self._run_phase(number, due, [i for i in waiting if i.rule in due])
+        return stop
+
+    def _run_phase(
+        self, number: int, due: frozenset[int], waiting: Sequence[Candidates]
+    ) -> StopReason | None:
+        """Find, filter and apply what some rules have to do; `waiting` was left over earlier."""
         self._budget.begin(number, self._egraph.node_count)
         descendants = Descendants(self._egraph, self._budget.check)
         stop: StopReason | None = None
         try:
             with self._timed("match"):
-                candidates = self._find(number, descendants)
+                candidates = self._find(number, due, waiting, descendants)
             with self._timed("filter"):
                 candidates = self._without_cycles(candidates, descendants)
             with self._timed("apply"):
-                self._apply(candidates, number)
-            left_over = frozenset(item.rule for item in self._left_over)
-            self._finder.settle(self._tallies, left_over)
+                left_over = self._apply(candidates, number)
+            self._left_over += left_over
+            unsettled = frozenset(item.rule for item in left_over) | self._paused
+            self._finder.settle(self._tallies, unsettled)
         except Stopped as stopped:
             stop = stopped.reason
         except KeyboardInterrupt:
@@ -117,28 +144,53 @@ class Explorer:
             room = self._limits.nodes - self._egraph.node_count
             least = min(len(item.structure.nodes) for item in self._left_over)
             return StopReason.NODE_LIMIT if room < least or not changed else None
+        if self._paused and self._is_quiet(changed):
+            self._scheduler.resume()
+            return None
         return StopReason.SATURATED if self._is_saturated(changed) else None
 
     def _is_saturated(self, changed: bool) -> bool:
+        return self._is_quiet(changed) and not self._paused
+
+    def _is_quiet(self, changed: bool) -> bool:
         return not (changed or self._budget.truncated or self._busy or self._left_over)
 
     def _state(self) -> tuple[int, ...]:
         egraph = self._egraph
         return egraph.nodes.end, egraph.unions.first.size, egraph.banned_count
 
-    def _find(self, number: int, descendants: Descendants) -> list[Candidates]:
+    def _find(
+        self,
+        number: int,
+        due: frozenset[int],
+        waiting: Sequence[Candidates],
+        descendants: Descendants,
+    ) -> list[Candidates]:
         """Return what earlier iterations left over, and what the other rules find."""
         banned = self._egraph.nodes.banned.view
         candidates: list[Candidates] = []
-        for item in self._left_over:
+        for item in waiting:
             item = item.take(~np.logical_or.reduce([banned[rows] for rows in item.matches.rows]))
-            if len(item) and self._finder.is_due(item.rule, number):
+            if len(item):
                 candidates.append(item)
                 self._tallies[item.rule].matches += len(item)
-        self._left_over = []
-        self._busy = frozenset(item.rule for item in candidates)
-        found = self._finder.find(number, descendants, self._tallies, self._busy)
-        return [*candidates, *found]
+        busy = frozenset(item.rule for item in candidates)
+        self._busy |= busy
+        found = list(self._finder.find(due - busy, descendants, self._tallies))
+        return [*candidates, *self._without_excess(found, number)]
+
+    def _without_excess(self, found: Sequence[Candidates], number: int) -> list[Candidates]:
+        """Leave out the candidates of rules that found too much and pause for it."""
+        counts = Counter[int]()
+        for item in found:
+            counts[item.rule] += len(item)
+        excess = {
+            rule for rule, count in counts.items() if self._scheduler.exceeds(rule, count, number)
+        }
+        for rule in excess:
+            self._tallies[rule].backed_off = counts[rule]
+        self._paused |= excess
+        return [item for item in found if item.rule not in excess]
 
     def _without_cycles(
         self, candidates: list[Candidates], descendants: Descendants
@@ -152,7 +204,8 @@ class Explorer:
             kept.append(item.take(~skip) if skip.any() else item)
         return [item for item in kept if len(item)]
 
-    def _apply(self, candidates: list[Candidates], number: int) -> None:
+    def _apply(self, candidates: list[Candidates], number: int) -> list[Candidates]:
+        """Apply candidates as far as there is room; return what is left over."""
         if self._filter is CycleFilter.VANILLA:
             candidates = [item.take(np.array([i])) for item in candidates for i in range(len(item))]
         room = self._limits.nodes - self._egraph.node_count
@@ -166,7 +219,7 @@ class Explorer:
             candidates, room = self._apply_once(candidates, number, room)
             if not candidates or room <= 0:
                 break
-        self._left_over = candidates
+        return candidates
 
     def _apply_once(
         self, candidates: list[Candidates], number: int, room: int

@@ -34,16 +34,9 @@ class Finder:
         self._products = frozenset(rule.name for rule in rules if rule.group is not None)
 
     def find(
-        self,
-        number: int,
-        descendants: Descendants,
-        tallies: Sequence[RuleTally],
-        busy: frozenset[int],
+        self, due: frozenset[int], descendants: Descendants, tallies: Sequence[RuleTally]
     ) -> Iterator[Candidates]:
-        """Yield the candidates of an iteration; multi-patterns only in the first ones.
-
-        Rules that are `busy` with candidates found earlier are left out.
-        """
+        """Yield the candidates of the rules that are due."""
         self._matcher.refresh()
         facts = self._egraph.fact_of
         self._watch.refresh(self._matcher.view, facts)
@@ -54,7 +47,7 @@ class Finder:
                 self._next = index
                 return
             rule = self._rules[index]
-            if index in busy or not self.is_due(index, number) or self._watch.is_void(index):
+            if index not in due or self._watch.is_void(index):
                 continue
             # Groups also depend on what depends on what, which is not watched.
             if self._watch.is_settled(index) and rule.name not in self._products:
@@ -63,12 +56,6 @@ class Finder:
             yield from self._find_rule(index, grouper, facts, tallies[index])
             self._matches[index] = tallies[index].matches
             self._looked_at.append(index)
-
-    def is_due(self, index: int, number: int) -> bool:
-        """Tell whether a rule may be applied in an iteration."""
-        rule = self._rules[index]
-        many = rule.is_multi or rule.name in self._products
-        return not many or number < self._budget.limits.multi
 
     def applied(self, candidates: Candidates) -> None:
         """Remember candidates as applied."""

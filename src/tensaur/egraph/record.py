@@ -17,13 +17,15 @@ class RuleRecord:
     """One rule in one iteration, in numbers of matches.
 
     `matches` were found, `applied` now (earlier ones are not applied again), `skipped` because they
-    would have closed a cycle, `rejected` by reason (the most frequent ones); the rest was applied before or is over budget.
+    would have closed a cycle, `backed_off` because they were too many, `rejected` by reason (the most
+    frequent ones); the rest was applied before or is over budget.
     """
 
     rule: str
     matches: int
     applied: int
     skipped: int
+    backed_off: int
     rejected: Mapping[str, int]
 
 
@@ -75,6 +77,7 @@ class RuleTally:
     matches: int = 0
     applied: int = 0
     skipped: int = 0
+    backed_off: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
 
     def record(self) -> RuleRecord:
@@ -82,4 +85,6 @@ class RuleTally:
         most = self.rejected.most_common(_REASONS)
         rest = sum(self.rejected.values()) - sum(count for _, count in most)
         rejected = dict(most) | ({"other reasons": rest} if rest else {})
-        return RuleRecord(self.rule, self.matches, self.applied, self.skipped, rejected)
+        return RuleRecord(
+            self.rule, self.matches, self.applied, self.skipped, self.backed_off, rejected
+        )
