@@ -123,7 +123,8 @@ def _first_of_mirrored(matches: Matches) -> IntArray:
     Done after judging: where a condition holds for one order only, that one stays.
     """
     keys, mirrored = pack_pair(_identity(matches), _mirrored(matches))
-    return np.flatnonzero((keys <= mirrored) | ~np.isin(mirrored, keys))
+    # No two matches are the same, nor are any two mirrored ones.
+    return np.flatnonzero((keys <= mirrored) | ~np.isin(mirrored, keys, assume_unique=True))
 
 
 def _by_structure(

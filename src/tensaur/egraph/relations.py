@@ -62,9 +62,38 @@ class Grouping:
 
 
 def group_rows(columns: Sequence[IntArray], length: int) -> Grouping:
-    """Group the rows by equality of all columns; groups are numbered in no particular order."""
-    _, first, group = np.unique(pack(columns, length), return_index=True, return_inverse=True)
-    return Grouping(group.astype(np.int64, copy=False), first.astype(np.int64, copy=False))
+    """Group the rows by equality of all columns; groups are numbered in the order of the columns' values."""
+    keys = pack([_compact(column) for column in columns], length)
+    bound = int(keys.max(initial=-1)) + 1
+    if bound > _dense(length):
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        return Grouping(group.astype(np.int64, copy=False), first.astype(np.int64, copy=False))
+    first_of = np.empty(bound, np.int64)
+    # Of several values for one place the last one stays.
+    first_of[keys[::-1]] = np.arange(length - 1, -1, -1)
+    values = distinct(keys, bound)
+    return Grouping(_numbers(values, bound)[keys], first_of[values])
+
+
+def _compact(column: IntArray) -> IntArray:
+    """Return the places of non-negative integers among the distinct ones, if that is cheap to find."""
+    bound = int(column.max(initial=-1)) + 1
+    if bound > _dense(len(column)):
+        return column
+    compact: IntArray = _numbers(distinct(column, bound), bound)[column]
+    return compact
+
+
+def _numbers(values: IntArray, bound: int) -> IntArray:
+    """Return a table of the place of each of some values below `bound`."""
+    table = np.zeros(bound, np.int64)
+    table[values] = np.arange(len(values))
+    return table
+
+
+def _dense(length: int) -> int:
+    """Return up to which number a table by value is cheaper than sorting so many values."""
+    return 4 * length + 1024
 
 
 class Join:
@@ -76,9 +105,15 @@ class Join:
 
     def __init__(self, left: IntArray, right: IntArray) -> None:
         self._order = np.argsort(right, kind="stable")
-        ordered = right[self._order]
-        self._low = np.searchsorted(ordered, left, "left")
-        self._counts = np.searchsorted(ordered, left, "right") - self._low
+        bound = max(int(left.max(initial=-1)), int(right.max(initial=-1))) + 1
+        if bound <= _dense(len(left) + len(right)):
+            counts = np.bincount(right, minlength=bound)
+            self._counts: IntArray = counts[left]
+            self._low: IntArray = (np.cumsum(counts) - counts)[left]
+        else:
+            ordered = right[self._order]
+            self._low = np.searchsorted(ordered, left, "left")
+            self._counts = np.searchsorted(ordered, left, "right") - self._low
         self._ends = np.cumsum(self._counts)
         self.total = int(self._ends[-1]) if len(left) else 0
 
