@@ -133,7 +133,8 @@ class NaiveEGraph:
 
     def _join_equal_rows(self) -> None:
         """Let the oldest of equal rows live on; it stays banned only if all of them are."""
-        while True:
+        alive = -1
+        while alive != (alive := len(self.live())):
             seen: dict[ENode, int] = {}
             for row in self.live():
                 older = seen.setdefault(self.canonical(row), row)
@@ -142,8 +143,6 @@ class NaiveEGraph:
                     self.union(older, row)
                     if row not in self.banned:
                         self.banned.discard(older)
-            if len(seen) == len(self.born) - len(self.dead):
-                return
 
     def _fold(self) -> bool:
         if not any(isinstance(op, Literal) for op, _ in self.born):
@@ -256,10 +255,10 @@ class AlgorithmOne:
         matcher = NaiveMatcher(nodes)
         self._found = {pattern: matcher.find_term(pattern) for pattern in self.patterns}
 
-    def matches(self, rule: Rule) -> set[Match]:
+    def matches(self, rule: Rule, apart: bool = True) -> set[Match]:
         """Return the compatible tuples of the Cartesian product of what the terms of a rule match.
 
-        Terms that are one class already have nothing to gain from each other.
+        Terms that are one class already have nothing to gain from each other: `apart` leaves them out.
         """
         lists = [
             [(cls, decanonicalise(binding, names)) for cls, binding in self._found[pattern]]
@@ -269,7 +268,7 @@ class AlgorithmOne:
         for combination in itertools.product(*lists):
             roots = tuple(cls for cls, _ in combination)
             merged = compatible([binding for _, binding in combination])
-            if merged is not None and len(set(roots)) == len(roots):
+            if merged is not None and (not apart or len(set(roots)) == len(roots)):
                 found.add(Match(rule.name, roots, frozenset(merged.items())))
         return found
 

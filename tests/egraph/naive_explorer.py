@@ -5,7 +5,7 @@ Group rules, symbolic shapes and budgets are not known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tensaur.errors import TypeMismatch
@@ -51,30 +51,30 @@ class Made:
 class NaiveExplorer:
     """Finds all that rules can do to a naive e-graph, and does what it is told of it.
 
-    What was applied is not found again. Of two matches of a symmetric multi-pattern that differ only in
-    order one is found, unless `both_orders`.
+    What was applied is not found again. Two matches of a symmetric multi-pattern that differ only in order
+    count as one, and multi-patterns whose terms are one class already are left out, unless it is
+    `complete`.
     """
 
-    def __init__(
-        self, egraph: NaiveEGraph, rules: Iterable[Rule], both_orders: bool = False
-    ) -> None:
+    def __init__(self, egraph: NaiveEGraph, rules: Iterable[Rule], complete: bool = False) -> None:
         self.egraph = egraph
         self._rules = tuple(one for rule in rules for one in rule.directed())
         self._algorithm = AlgorithmOne(self._rules)
-        self._mirrors = {} if both_orders else {rule.name: _mirror(rule) for rule in self._rules}
+        self._complete = complete
+        self._mirrors = {} if complete else {rule.name: _mirror(rule) for rule in self._rules}
         self._applied: set[Match] = set()
         self._joins: list[tuple[int, int]] = []
 
-    def candidates(self, multi: bool = True) -> dict[Match, Made]:
-        """Return the acceptable matches; without those of multi-patterns, if so wanted."""
+    def candidates(self, among: Callable[[Rule], bool] = lambda rule: True) -> dict[Match, Made]:
+        """Return the acceptable matches of some of the rules."""
         self._algorithm.search(self.egraph.canonical_nodes())
         facts = self.egraph.facts()
         found: dict[Match, Made] = {}
         for rule in self._rules:
-            if rule.is_multi and not multi:
+            if not among(rule):
                 continue
             accepted = {}
-            for match in self._algorithm.matches(rule) - self._applied:
+            for match in self._algorithm.matches(rule, apart=not self._complete) - self._applied:
                 made = self._judge(rule, match, facts)
                 if made is not None:
                     accepted[match] = made
