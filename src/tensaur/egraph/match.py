@@ -9,7 +9,7 @@ TenSat (section 4.1, algorithm 1) takes a Cartesian product.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -92,20 +92,38 @@ class View:
         return self._first[symbol], self._first[symbol + 1]
 
 
+@dataclass(slots=True, eq=False)
+class _Compiled:
+    """A canonical term made ready: what its inputs are, and its matches in the view of number `turn`.
+
+    `inputs` has for every input the compiled term below and the renaming of its columns, or None for a
+    variable. `names` are the columns of its matches.
+    """
+
+    term: Apply
+    inputs: tuple[tuple[_Compiled, Mapping[str, str]] | None, ...]
+    names: tuple[str, ...]
+    turn: int = -1
+    table: Columns = field(default_factory=dict)
+
+
 class Matcher:
-    """Finds sources in one view after another; term tables are shared within a view."""
+    """Finds sources in one view after another; the matches of a term are shared within a view."""
 
     def __init__(self, egraph: EGraph, budget: Budget) -> None:
         self._egraph = egraph
         self._budget = budget
-        self._tables: dict[Apply, Columns] = {}
-        self._canonical: dict[Apply, Canonical] = {}
+        self._terms: dict[Apply, _Compiled] = {}
+        self._sources: dict[Source, list[list[_Compiled]]] = {}
         self._selection = _Selection(egraph.symbols)
+        self._turn = 0
         self.view = View(egraph)
 
     def refresh(self) -> None:
         """Look at the e-graph as it is now."""
-        self._tables.clear()
+        self._turn += 1
+        for term in self._terms.values():
+            term.table = {}
         self.view = View(self._egraph)
 
     def lengths(self, nodes: Sequence[Sequence[type[Operator]]]) -> list[int]:
@@ -119,19 +137,25 @@ class Matcher:
 
     def find(self, source: Source) -> Matches:
         """Return all matches of a source, each once."""
-        parts = [self._find_terms(terms) for terms in source.variants]
+        compiled = self._sources.get(source)
+        if compiled is None:
+            compiled = [[self._compile(item.term) for item in terms] for terms in source.variants]
+            self._sources[source] = compiled
         count = len(source.variants[0])
+        found = (
+            self._find_terms(terms, ready)
+            for terms, ready in zip(source.variants, compiled, strict=True)
+        )
+        parts = [part for part in found if part is not None]
         names = (*source.columns, *_heads(count))
-        merged = {
-            name: np.concatenate([part[name] for part in parts])
-            if len(parts) > 1
-            else parts[0][name]
-            for name in names
-        }
-        length = len(merged["@root0"])
-        if len(parts) > 1 and length:
+        if not parts:
+            merged = _empty(names)
+        elif len(parts) == 1:
+            merged = parts[0]
+        else:
+            merged = {name: np.concatenate([part[name] for part in parts]) for name in names}
             keys = [merged[name] for name in (*source.columns, *_roots(count))]
-            once = np.sort(group_rows(keys, length).first)
+            once = np.sort(group_rows(keys, len(merged["@root0"])).first)
             merged = {name: column[once] for name, column in merged.items()}
         self._budget.hold(len(merged["@root0"]), len(names))
         return Matches(
@@ -141,57 +165,67 @@ class Matcher:
             {name: merged[name] for name in source.columns},
         )
 
-    def _find_terms(self, terms: tuple[Canonical, ...]) -> Columns:
-        left = self._renamed(terms[0], 0)
-        for number, term in enumerate(terms[1:], start=1):
-            right = self._renamed(term, number)
+    def _find_terms(
+        self, terms: Sequence[Canonical], compiled: Sequence[_Compiled]
+    ) -> Columns | None:
+        """Return the matches of one or more terms together, None if one of them has none alone."""
+        tables = [self._table(item) for item in compiled]
+        if not all(len(table["@root"]) for table in tables):
+            return None
+        left = _renamed(tables[0], terms[0].names, 0)
+        for number in range(1, len(terms)):
+            right = _renamed(tables[number], terms[number].names, number)
             shared = [(name, name) for name in right if name in left]
             left = self._join(left, right, shared, keep=_distinct(number))
         return left
 
-    def _renamed(self, term: Canonical, number: int) -> Columns:
-        names = {**term.names, "@root": f"@root{number}", "@row": f"@row{number}"}
-        return {names[name]: column for name, column in self._table(term.term).items()}
-
-    def _table(self, term: Apply) -> Columns:
-        """Return the matches of a canonical term: `@root`, `@row` and a column for each variable."""
-        table = self._tables.get(term)
-        if table is None:
-            self._budget.check()
-            table = self._tables[term] = self._build(term)
-            self._budget.hold(len(table["@root"]), len(table))
-        return table
-
-    def _build(self, term: Apply) -> Columns:
-        table = self._base(term)
-        if not len(table["@root"]):
-            return self._empty(term)
-        for position, item in enumerate(term.inputs):
-            if isinstance(item, Apply):
-                known = self._canonical_of(item)
-                below = self._table(known.term)
-                right = {known.names.get(name, name): column for name, column in below.items()}
-                child = f"@child{position}"
-                del right["@row"]
-                right["@below"] = right.pop("@root")
-                shared = [(name, name) for name in right if name in table]
-                table = self._join(table, right, [(child, "@below"), *shared], drop=child)
-        return table
-
-    def _empty(self, term: Apply) -> Columns:
-        names = (*self._canonical_of(term).names, "@root", "@row")
-        return {name: np.empty(0, np.int64) for name in names}
-
-    def _canonical_of(self, term: Apply) -> Canonical:
-        known = self._canonical.get(term)
+    def _compile(self, term: Apply) -> _Compiled:
+        """Return the one compiled form of a canonical term."""
+        known = self._terms.get(term)
         if known is None:
-            known = self._canonical[term] = canonical(term)
+            inputs = []
+            for item in term.inputs:
+                below = canonical(item) if isinstance(item, Apply) else None
+                inputs.append(None if below is None else (self._compile(below.term), below.names))
+            names = (*canonical(term).names, "@root", "@row")
+            known = self._terms[term] = _Compiled(term, tuple(inputs), names)
         return known
 
-    def _base(self, term: Apply) -> Columns:
+    def _table(self, compiled: _Compiled) -> Columns:
+        """Return the matches of a canonical term: `@root`, `@row` and a column for each variable."""
+        if compiled.turn != self._turn:
+            self._budget.check()
+            compiled.table = self._build(compiled)
+            compiled.turn = self._turn
+            self._budget.hold(len(compiled.table["@root"]), len(compiled.table))
+        return compiled.table
+
+    def _build(self, compiled: _Compiled) -> Columns:
+        term = compiled.term
+        at = self.view.select(self._selection.symbols(term), len(term.inputs))
+        if not len(at):
+            return _empty(compiled.names)
+        below: list[tuple[int, Columns]] = []
+        for position, item in enumerate(compiled.inputs):
+            if item is not None:
+                child, names = item
+                found = self._table(child)
+                if not len(found["@root"]):
+                    return _empty(compiled.names)
+                right = {names.get(name, name): column for name, column in found.items()}
+                del right["@row"]
+                right["@below"] = right.pop("@root")
+                below.append((position, right))
+        table = self._base(term, at)
+        for position, right in below:
+            child_column = f"@child{position}"
+            shared = [(name, name) for name in right if name in table]
+            table = self._join(table, right, [(child_column, "@below"), *shared], drop=child_column)
+        return table
+
+    def _base(self, term: Apply, at: IntArray) -> Columns:
+        """Return the rows at some positions as matches of a term, its inputs not looked into."""
         view = self.view
-        symbols = self._selection.symbols(term)
-        at = view.select(symbols, len(term.inputs))
         table: Columns = {}
         equal: list[tuple[IntArray, IntArray]] = []
 
@@ -206,9 +240,9 @@ class Matcher:
             bind(name, view.child(at, position))
         if isinstance(term.op, OpVar):
             table[str(term.op)] = view.symbol[at]
-        for field, value in term.attrs:
+        for field_name, value in term.attrs:
             if isinstance(value, AttrVar):
-                bind(str(value), self._egraph.symbols.attribute(field)[view.symbol[at]])
+                bind(str(value), self._egraph.symbols.attribute(field_name)[view.symbol[at]])
         table |= {"@root": view.cls[at], "@row": view.row[at]}
         if equal:
             keep = np.logical_and.reduce([first == second for first, second in equal])
@@ -280,6 +314,16 @@ def _agrees(op: Operator, attrs: Mapping[str, Any]) -> bool:
     return all(
         isinstance(value, AttrVar) or getattr(op, name) == value for name, value in attrs.items()
     )
+
+
+def _renamed(table: Columns, names: Mapping[str, str], number: int) -> Columns:
+    """Return the matches of a canonical term under the names of a rule, as its found term `number`."""
+    full = {**names, "@root": f"@root{number}", "@row": f"@row{number}"}
+    return {full[name]: column for name, column in table.items()}
+
+
+def _empty(names: Sequence[str]) -> Columns:
+    return {name: np.empty(0, np.int64) for name in names}
 
 
 def _roots(count: int) -> list[str]:

@@ -31,7 +31,7 @@ class Canonical:
     names: Renaming
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """What one rule finds, for given lengths of its sequences, in every order of commutative inputs.
 
