@@ -72,30 +72,12 @@ class Counterexample:
     def text(self) -> str:
         """Return both sides as graphs, then the elements of the leaves, the results and the difference."""
         lines = [f"{self.direction} is wrong here: {self.reason}", "found"]
-        lines += _indented(self._graph(self.finds))
-        lines += ["made", *_indented(self._graph(self.makes))]
+        lines += _indented(side_text(self.finds, self.leaves))
+        lines += ["made", *_indented(side_text(self.makes, self.leaves))]
         free = [name for name, leaf in self.leaves.items() if leaf.fact.value is None]
         lines += ["values"] * bool(free) + [f"  {self._leaf(name)}" for name in free]
         lines += ["results", *(f"  {line}" for line in self._results())]
         return "".join(f"{line}\n" for line in lines)
-
-    def _graph(self, trees: Sequence[Tree | Var]) -> str:
-        builder = GraphBuilder()
-
-        def add(tree: Tree | Var) -> int:
-            if isinstance(tree, Var):
-                return builder.add(self._operator(tree.name), (), tree.name)
-            return builder.add(tree.op, [add(item) for item in tree.inputs])
-
-        names = ["y"] if len(trees) == 1 else [f"y{i}" for i in range(len(trees))]
-        outputs = [Output(name, add(tree)) for name, tree in zip(names, trees, strict=True)]
-        return graph_text(builder.build(outputs))
-
-    def _operator(self, name: str) -> Operator:
-        leaf = self.leaves[name]
-        if leaf.fact.value is not None:
-            return Literal(leaf.fact.value)
-        return Weight(name, leaf.type) if leaf.fact.constant else Input(name, leaf.type)
 
     def _leaf(self, name: str) -> str:
         leaf = self.leaves[name]
@@ -120,6 +102,26 @@ class Counterexample:
         first, second = self.expected[output][index], self.actual[output][index]
         place = ", ".join(str(i) for i in index)
         return [f"first difference at {mark}[{place}]: {_item(first)} is not {_item(second)}"]
+
+
+def side_text(trees: Sequence[Tree | Var], leaves: Mapping[str, Leaf]) -> str:
+    """Return one side of an instance as the text of a graph."""
+    builder = GraphBuilder()
+
+    def add(tree: Tree | Var) -> int:
+        if isinstance(tree, Var):
+            return builder.add(_operator(tree.name, leaves[tree.name]), (), tree.name)
+        return builder.add(tree.op, [add(item) for item in tree.inputs])
+
+    names = ["y"] if len(trees) == 1 else [f"y{i}" for i in range(len(trees))]
+    outputs = [Output(name, add(tree)) for name, tree in zip(names, trees, strict=True)]
+    return graph_text(builder.build(outputs))
+
+
+def _operator(name: str, leaf: Leaf) -> Operator:
+    if leaf.fact.value is not None:
+        return Literal(leaf.fact.value)
+    return Weight(name, leaf.type) if leaf.fact.constant else Input(name, leaf.type)
 
 
 def array_text(array: Array, dtype: DType | None = None, limit: int = _IN_FULL) -> str:
