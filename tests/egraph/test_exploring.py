@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensaur.egraph.budget import Budget, Limits, StopReason
+from tensaur.egraph.budget import Budget, Limits, Stopped, StopReason
 from tensaur.egraph.dot import to_dot
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Explorer
@@ -549,6 +549,19 @@ def test_held_memory_shrinks_what_others_may_have():
     first = budget.room(2)
     budget.hold(10_000, 8)
     assert budget.room(2) < first
+
+
+def test_a_slow_machine_keeps_more_time_for_what_an_iteration_ends_with():
+    budget = Budget(Limits(seconds=10.0), clock=lambda: 0.0)
+    budget.begin(0, 500_000)
+    budget.check()
+    budget.learn(5.0, 100)  # too few nodes to tell
+    budget.begin(1, 500_000)
+    budget.check()
+    budget.learn(5.0, 100_000)
+    budget.begin(2, 500_000)
+    with pytest.raises(Stopped):
+        budget.check()
 
 
 def test_time_without_end_is_a_time():

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from enum import Enum
 from types import FrameType
 
-# Rough speeds, on the safe side; they only decide how close to the time limit a run may go.
+# Rough speeds, on the safe side; they only decide how close to the time limit a run may go. Rebuilding
+# and filtering are measured as soon as there are so many nodes that fixed costs do not count.
 SECONDS_PER_NODE = 2e-6
+TELLING_NODES = 10_000
 MATCHES_PER_SECOND = 500_000
 # The part of the time left that an iteration may spend on matching.
 MATCHING_SHARE = 0.4
@@ -66,6 +68,7 @@ class Budget:
         self.truncated = False
         self._held = 0
         self._reserved = 0.0
+        self._seconds_per_node = SECONDS_PER_NODE
         self.start()
 
     def start(self) -> None:
@@ -105,7 +108,12 @@ class Budget:
 
     def reserve(self, nodes: int) -> None:
         """Keep time for what an iteration ends with whatever happens: rebuilding and filtering."""
-        self._reserved += nodes * SECONDS_PER_NODE
+        self._reserved += nodes * self._seconds_per_node
+
+    def learn(self, seconds: float, nodes: int) -> None:
+        """Take note of how long rebuilding and filtering so many nodes took on this machine."""
+        if nodes >= TELLING_NODES:
+            self._seconds_per_node = max(self._seconds_per_node, seconds / nodes)
 
     def hold(self, rows: int, columns: int) -> None:
         """Count a relation that stays in memory until the end of the iteration."""

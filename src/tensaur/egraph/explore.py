@@ -128,11 +128,13 @@ class Explorer:
         except KeyboardInterrupt:
             stop = StopReason.INTERRUPTED
         self._egraph.rollback()
+        begin, nodes = self._clock(), self._egraph.node_count
         with self._timed("rebuild"):
             self._inserter.finish()
         if self._filter is not CycleFilter.NONE:
             with self._timed("filter"):
                 ban_cycles(self._egraph, self._budget.is_over)
+        self._budget.learn(self._clock() - begin, nodes)
         return stop
 
     def _judge(self, before: tuple[int, ...]) -> StopReason | None:
