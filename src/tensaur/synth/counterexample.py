@@ -21,6 +21,7 @@ from tensaur.synth.settle import Leaf
 
 _IN_FULL = 24  # elements of an array that are shown, in all if it has no more
 _BRIEFLY = 12  # the same on one line
+_DIGITS = 6  # of floating-point numbers in arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Counterexample:
 
     def text(self) -> str:
         """Return both sides as graphs, then the elements of the leaves, the results and the difference."""
-        lines = [f"{self.direction} is wrong here: {self.reason}", "found"]
+        lines = [f"{self.direction} is wrong here: {self._place()}", "found"]
         lines += _indented(side_text(self.finds, self.leaves))
         lines += ["made", *_indented(side_text(self.makes, self.leaves))]
         free = [name for name, leaf in self.leaves.items() if leaf.fact.value is None]
@@ -87,21 +88,21 @@ class Counterexample:
     def _results(self) -> list[str]:
         lines = []
         for i, expected in enumerate(self.expected):
-            mark = f"y{i}" if len(self.expected) > 1 else "y"
-            lines.append(f"found {mark} = {array_text(expected)}")
+            name = _output_name(i, len(self.finds))
+            lines.append(f"found {name} = {array_text(expected)}")
             if i < len(self.actual):
-                lines.append(f"made  {mark} = {array_text(self.actual[i])}")
-            if i == self.difference.output:
-                lines += self._place(mark)
+                lines.append(f"made  {name} = {array_text(self.actual[i])}")
         return lines
 
-    def _place(self, mark: str) -> list[str]:
+    def _place(self) -> str:
+        """Say in one line where the two sides differ first."""
         output, index = self.difference.output, self.difference.index
         if index is None:
-            return [f"{mark}: {self.reason}"]
+            return self.reason
         first, second = self.expected[output][index], self.actual[output][index]
+        name = _output_name(output, len(self.finds))
         place = ", ".join(str(i) for i in index)
-        return [f"first difference at {mark}[{place}]: {_item(first)} is not {_item(second)}"]
+        return f"{name}[{place}] is found as {_item(first)} and made as {_item(second)}"
 
 
 def side_text(trees: Sequence[Tree | Var], leaves: Mapping[str, Leaf]) -> str:
@@ -113,9 +114,12 @@ def side_text(trees: Sequence[Tree | Var], leaves: Mapping[str, Leaf]) -> str:
             return builder.add(_operator(tree.name, leaves[tree.name]), (), tree.name)
         return builder.add(tree.op, [add(item) for item in tree.inputs])
 
-    names = ["y"] if len(trees) == 1 else [f"y{i}" for i in range(len(trees))]
-    outputs = [Output(name, add(tree)) for name, tree in zip(names, trees, strict=True)]
+    outputs = [Output(_output_name(i, len(trees)), add(tree)) for i, tree in enumerate(trees)]
     return graph_text(builder.build(outputs))
+
+
+def _output_name(number: int, count: int) -> str:
+    return "out" if count == 1 else f"out{number}"
 
 
 def _operator(name: str, leaf: Leaf) -> Operator:
@@ -125,7 +129,7 @@ def _operator(name: str, leaf: Leaf) -> Operator:
 
 
 def array_text(array: Array, dtype: DType | None = None, limit: int = _IN_FULL) -> str:
-    """Return an array as in the text of graphs, cut off after `limit` elements.
+    """Return an array as in the text of graphs, rounded, and cut off after `limit` elements.
 
     Arrays of exact numbers have no type of their own; `dtype` says which one they stand for.
     """
@@ -135,9 +139,15 @@ def array_text(array: Array, dtype: DType | None = None, limit: int = _IN_FULL) 
     head = f"[{','.join(map(str, shape))}]"
     if dtype is not None:
         head = type_text(TensorType(dtype, shape))
-    items = [_item(item) for item in array.ravel()[:limit]]
+    items = [_rounded(item) for item in array.ravel()[:limit]]
     more = ["..."] if array.size > limit else []
     return f"{head}({', '.join(items + more)})"
+
+
+def _rounded(item: Any) -> str:
+    text = _item(item)
+    is_long = isinstance(item, np.floating) and len(text) > _DIGITS + 3
+    return f"{item:.{_DIGITS}g}" if is_long else text
 
 
 def _item(item: Any) -> str:
