@@ -3,7 +3,7 @@
 import numpy as np
 
 from tensaur import onnx_io
-from tensaur.ir.graph import GraphBuilder, Output
+from tensaur.ir.graph import ArrayData, GraphBuilder, Output
 from tensaur.ir.operator import Input, Literal, Weight
 from tensaur.ir.types import DType, Known, TensorType
 from tensaur.ops import Add, MatMul, Relu
@@ -12,23 +12,12 @@ from tensaur.runtime.build import model_of
 from tensaur.runtime.compare import Comparison, Difference
 
 
-class Data:
-    """The data of a weight."""
-
-    def __init__(self, array):
-        self.array = array
-        self.nbytes = array.nbytes
-
-    def numpy(self):
-        return self.array
-
-
 def small_graph(seed=0):
     """Return relu(x * w + 1) for x of 2 x 4."""
     builder = GraphBuilder()
     x = builder.add(Input("x", TensorType(DType.FLOAT32, (2, 4))))
     array = np.random.default_rng(seed).standard_normal((4, 8)).astype(np.float32)
-    builder.constants["w"] = Data(array)
+    builder.constants["w"] = ArrayData(array)
     w = builder.add(Weight("w", TensorType(DType.FLOAT32, (4, 8))))
     one = builder.add(Literal(Known.of(np.float32(1))))
     y = builder.add(Relu(), [builder.add(Add(), [builder.add(MatMul(), [x, w]), one])])

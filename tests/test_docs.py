@@ -39,13 +39,22 @@ def test_the_rules_of_the_guide_are_sound(tmp_path):
     ]
     path = tmp_path / "mine.py"
     path.write_text(code, encoding="utf-8")
-    assert [rule.name for rule in load_rules(path)] == ["mine-negate-twice", "mine-associate"]
+    assert [rule.name for rule in load_rules(path).rules] == ["mine-negate-twice", "mine-associate"]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_python_of_the_pages_compiles(path):
     for code in blocks(path, "python"):
         compile(code, path.name, "exec")
+
+
+def test_the_page_on_the_engine_runs(capsys):
+    code = "".join(blocks(ROOT / "docs" / "engine.md", "python"))
+    variables = {}
+    exec(compile(code, "engine.md", "exec"), variables)
+    assert variables["egraph"].represents(variables["graph"], variables["root"])
+    assert variables["best"].cost == variables["best"].bound
+    assert "saturated" in capsys.readouterr().out
 
 
 def test_the_tour_shows_the_graphs_of_the_example(capsys):

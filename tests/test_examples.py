@@ -19,6 +19,7 @@ def load(name):
 
 def test_every_example_is_tested():
     assert {path.stem for path in FOLDER.glob("*.py")} == {
+        "engine",
         "every_stage",
         "optimise_a_model",
         "own_rule",
@@ -57,3 +58,13 @@ def test_optimise_a_model(capsys):
     result = load("optimise_a_model").main()
     assert result.speedup >= 1
     assert "because:" in capsys.readouterr().out
+
+
+def test_engine(capsys):
+    best = load("engine").main()
+    out = capsys.readouterr().out
+    # (x * wk) * wk * y = x * (wk * wk * y): the product of the weights is folded, q stays as it is.
+    products = 2 * 64 * 64 + 2 * 8 * 64 + 2 * 8 * 64 * 64
+    assert products <= best.cost == best.bound <= products + 3
+    assert "still represented: True" in out
+    assert "because of associate" in out

@@ -12,7 +12,7 @@ from tensaur.options import COSTS, CYCLE_FILTERS, EXTRACTORS, MATHS, Options
     [
         ({"cost": "money"}, "cost: 'money' is not one of latency, flops, bytes, launches"),
         ({"extract": "best"}, "extract: 'best' is not one of ilp, dag, tree"),
-        ({"cycle_filter": "all"}, "cycle_filter: 'all' is not one of efficient, none"),
+        ({"cycle_filter": "all"}, "cycle_filter: 'all' is not one of efficient, vanilla, none"),
         ({"math": "loose"}, "math: 'loose' is not one of exact, rounding, fast"),
         ({"seconds": -1.0}, "seconds: -1.0 is below 0"),
         ({"seconds": float("nan")}, "seconds: nan is below 0"),

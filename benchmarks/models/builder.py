@@ -15,29 +15,13 @@ import onnx
 from onnx import TensorProto, helper
 
 from tensaur import onnx_io
-from tensaur.ir.graph import ConstantData, Graph, GraphBuilder, Output
+from tensaur.ir.graph import ArrayData, ConstantData, Graph, GraphBuilder, Output
 from tensaur.ir.operator import Input, Literal, Operator, Weight, infer_fact
 from tensaur.ir.types import KNOWN_LIMIT, Array, DType, Fact, Known, TensorType
 from tensaur.ops import Reshape
 
 OPSET = 17
 _IR_VERSION = 8
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ArrayData:
-    """Constant data in memory."""
-
-    array: Array
-
-    @property
-    def nbytes(self) -> int:
-        """Return the size in bytes."""
-        return self.array.nbytes
-
-    def numpy(self) -> Array:
-        """Return the array."""
-        return self.array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

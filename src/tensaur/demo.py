@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensaur.ir.graph import Graph, GraphBuilder, Output
+from tensaur.ir.graph import ArrayData, Graph, GraphBuilder, Output
 from tensaur.ir.operator import Input, Literal, Operator, Weight
 from tensaur.ir.types import KNOWN_LIMIT, Array, DType, Known, TensorType
 from tensaur.ops import (
@@ -60,22 +60,6 @@ STAGES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
-    """The data of a weight, in memory."""
-
-    array: Array
-
-    @property
-    def nbytes(self) -> int:
-        """Return the size of the data in bytes."""
-        return self.array.nbytes
-
-    def numpy(self) -> Array:
-        """Return the data."""
-        return self.array
-
-
 def network(seed: int = 0) -> Graph:
     """Return the network as a graph."""
     return _Network(seed).build()
@@ -115,7 +99,7 @@ class _Network:
         if array.size <= KNOWN_LIMIT:
             return self.op(Literal(Known.of(array)))
         name = f"w{len(self.builder.constants)}"
-        self.builder.constants[name] = Data(array)
+        self.builder.constants[name] = ArrayData(array)
         return self.op(Weight(name, TensorType(DType.of(array.dtype), array.shape)))
 
     def normal(self, shape: Sequence[int], scale: float, center: float = 0.0) -> int:

@@ -15,7 +15,7 @@ from tensaur.ir.rule import Exactness, Rule
 COSTS = ("latency", "flops", "bytes", "launches")
 Extractor = Literal["ilp", "dag", "tree"]
 EXTRACTORS: tuple[Extractor, ...] = get_args(Extractor)
-CYCLE_FILTERS = ("efficient", "none")
+CYCLE_FILTERS = ("efficient", "vanilla", "none")
 LEAST = {"seconds": 0, "nodes": 1, "iterations": 0, "multi": 0, "threads": 1, "seed": 0}
 # Many more threads than processors only stand in each other's way, for minutes a session.
 MOST_THREADS = 64
@@ -29,7 +29,7 @@ class Options:
     `seconds` bounds the whole run (measuring included), `nodes` the e-nodes, `iterations` the rounds of
     exploration, `multi` the rounds in which multi-pattern rules run. `max_growth` is in bytes, None for
     the greater of 1 % and 1 MiB. `sizes` gives representative sizes of symbolic dimensions. `rules` are
-    added to the library. `gate` False skips comparing and timing (for tests of the rewriting alone).
+    added to the library; `trusted` names those of them that nobody has verified. `gate` False skips comparing and timing (for tests of the rewriting alone).
     """
 
     cost: str = "latency"
@@ -45,6 +45,7 @@ class Options:
     sizes: Mapping[str, int] = field(default_factory=dict)
     inputs: Mapping[str, Any] | None = None
     rules: Sequence[Rule] | None = None
+    trusted: frozenset[str] = frozenset()
     seed: int = 0
     gate: bool = True
     store: Path | None = None

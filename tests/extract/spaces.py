@@ -11,11 +11,10 @@ from tensaur.egraph.explore import Explorer, Limits
 from tensaur.extract.lower import lower
 from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
-from tensaur.ir.graph import Graph
+from tensaur.ir.graph import ArrayData, Graph
 from tensaur.ir.operator import Literal, Weight
 from tensaur.ir.text import graph_text, parse_graph
 from tensaur.ops import OPERATORS
-from tests.small import Data
 
 METRICS = {"flops": Flops(), "bytes": Bytes(), "launches": Launches()}
 
@@ -77,7 +76,7 @@ def graph_of(text, seed=0):
     for node in graph.nodes:
         if isinstance(node.op, Weight):
             data = random.standard_normal(node.op.type.static_shape)
-            graph.constants[node.op.name] = Data(data.astype(node.op.type.dtype.numpy))
+            graph.constants[node.op.name] = ArrayData(data.astype(node.op.type.dtype.numpy))
     return graph
 
 

@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from tensaur.egraph.egraph import EGraph
 from tensaur.errors import FoldingFailure
 from tensaur.extract import fold
-from tensaur.extract.fold import FoldedTensor, Folder
-from tensaur.ir.graph import GraphBuilder, Output
+from tensaur.extract.fold import Folder
+from tensaur.ir.graph import ArrayData, GraphBuilder, Output
 from tensaur.ir.operator import Opaque, Weight
 from tensaur.ir.rule import ROUNDING, Rule
 from tensaur.ir.term import Var
 from tensaur.ir.types import DType, TensorType
 from tensaur.ops import Add, MatMul, Mul, Neg, Relu, add, matmul, mul, neg
 from tests.extract.spaces import explored
-from tests.small import Data
 
 x, y, z = (Var(name) for name in "xyz")
 F32 = TensorType(DType.FLOAT32, (32,))
@@ -90,7 +89,7 @@ def test_what_would_be_huge_is_not_folded(monkeypatch):
 
 def chain(length, op=Neg):
     builder = GraphBuilder()
-    builder.constants["w"] = Data(np.arange(32, dtype=np.float32))
+    builder.constants["w"] = ArrayData(np.arange(32, dtype=np.float32))
     node = builder.add(Weight("w", F32), (), "w")
     for _ in range(length):
         node = builder.add(Add(), [builder.add(op(), [node]), 0])
@@ -123,7 +122,7 @@ def test_shallow_derivations_are_preferred():
 @settings(max_examples=60, deadline=None)
 def test_every_derivation_ends_at_leaves(data):
     builder = GraphBuilder()
-    builder.constants["w"] = Data(np.ones(32, np.float32))
+    builder.constants["w"] = ArrayData(np.ones(32, np.float32))
     nodes = [builder.add(Weight("w", F32), (), "w")]
     for _ in range(data.draw(st.integers(1, 12))):
         pair = [data.draw(st.sampled_from(nodes)) for _ in range(2)]
@@ -171,7 +170,7 @@ def test_a_failure_is_said_and_remembered(error):
 
 def test_operators_without_a_definition_are_not_folded():
     builder = GraphBuilder()
-    builder.constants["w"] = Data(np.ones(32, np.float32))
+    builder.constants["w"] = ArrayData(np.ones(32, np.float32))
     w = builder.add(Weight("w", F32), (), "w")
     opaque = Opaque("", "Mystery", "", (), (F32,), 1)
     egraph = EGraph()
@@ -190,9 +189,3 @@ def test_new_products_of_weights_have_values():
     (made,) = (option.cls for option in found.space.options if not option.rows)
     a, b = (found.graph.constants[name].array for name in "ab")
     assert np.allclose(found.space.folder.value(made), MatMul().evaluate(a, b))
-
-
-def test_folded_tensors_are_data():
-    tensor = FoldedTensor(np.ones((2, 3), np.float64))
-    assert tensor.nbytes == 48
-    assert tensor.numpy().shape == (2, 3)

@@ -8,7 +8,7 @@ from tensaur.errors import FoldingFailure
 from tensaur.extract.lower import lower
 from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
-from tensaur.ir.graph import GraphBuilder, Output
+from tensaur.ir.graph import ArrayData, GraphBuilder, Output
 from tensaur.ir.operator import Input, Opaque, Project, Weight
 from tensaur.ir.rule import ROUNDING, Rule
 from tensaur.ir.term import Var
@@ -16,7 +16,6 @@ from tensaur.ir.text import graph_text
 from tensaur.ir.types import DType, TensorType
 from tensaur.ops import Neg, Split, exp, matmul, relu
 from tests.extract.spaces import explored, literals, never
-from tests.small import Data
 
 
 def space_of(graph, unfoldable=frozenset()):
@@ -152,7 +151,7 @@ def test_a_failure_to_fold_is_raised():
             raise ValueError("no")
 
     builder = GraphBuilder()
-    builder.constants["w"] = Data(np.ones(64, np.float32))
+    builder.constants["w"] = ArrayData(np.ones(64, np.float32))
     w = builder.add(Weight("w", TensorType(DType.FLOAT32, (64,))), (), "w")
     graph = builder.build([Output("y", builder.add(Broken(), [w]))])
     space = space_of(graph)

@@ -5,11 +5,10 @@ import pytest
 
 from tensaur.egraph.egraph import EGraph
 from tensaur.extract.numbering import ConstantNumbering
-from tensaur.ir.graph import GraphBuilder, Output
+from tensaur.ir.graph import ArrayData, GraphBuilder, Output
 from tensaur.ir.operator import Input, Weight
 from tensaur.ir.types import DType, TensorType
 from tensaur.ops import Add, Mul
-from tests.small import Data
 
 SHAPE = (6, 5)
 
@@ -20,7 +19,7 @@ def loaded(arrays, dtype=DType.FLOAT32):
     kind = TensorType(dtype, SHAPE)
     x = builder.add(Input("x", kind), (), "x")
     for name, array in arrays.items():
-        builder.constants[name] = Data(np.asarray(array, dtype=dtype.numpy))
+        builder.constants[name] = ArrayData(np.asarray(array, dtype=dtype.numpy))
         read = builder.add(Weight(name, kind), (), name)
         builder.add(Add(), (x, read), f"reads_{name}")
     graph = builder.build([Output("y", len(builder.nodes) - 1)])

@@ -17,7 +17,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 from tensaur import onnx_io, ops
 from tensaur.errors import TypeMismatch
 from tensaur.ir.dims import symbol
-from tensaur.ir.graph import Graph, GraphBuilder, Output
+from tensaur.ir.graph import ArrayData, Graph, GraphBuilder, Output
 from tensaur.ir.operator import (
     Absent,
     Input,
@@ -35,7 +35,6 @@ from tensaur.ir.types import DType, Fact, Known, TensorType, TupleType
 from tensaur.onnx_io.source import Source
 from tensaur.onnx_io.types import elem_type_of
 from tensaur.synth.instances import Instance, InstanceSampler
-from tests.small import Data
 
 BATCH = symbol("N")
 OPSET = 20
@@ -80,7 +79,7 @@ class Drawing:
         if is_small(kind):
             return self.add(Literal(Known.of(array, dtype)))
         name = f"w{len(self.builder.nodes)}"
-        self.builder.constants[name] = Data(array)
+        self.builder.constants[name] = ArrayData(array)
         return self.add(Weight(name, kind), name=name)
 
     def weight(self, shape: tuple[int, ...], dtype: DType = DType.FLOAT32) -> int:

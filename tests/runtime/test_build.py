@@ -4,22 +4,11 @@ import numpy as np
 import pytest
 
 from tensaur import ops
-from tensaur.ir.graph import GraphBuilder, Output
+from tensaur.ir.graph import ArrayData, GraphBuilder, Output
 from tensaur.ir.operator import Input, Literal, Project, Weight
 from tensaur.ir.types import DType, Known, TensorType
 from tensaur.runtime.build import model_of
 from tensaur.runtime.session import open_session
-
-
-class Data:
-    """Constant data in memory."""
-
-    def __init__(self, array):
-        self.array = array
-        self.nbytes = array.nbytes
-
-    def numpy(self):
-        return self.array
 
 
 @pytest.mark.parametrize("opset", [13, 18, 21])
@@ -32,7 +21,7 @@ def test_a_graph_runs_with_its_weights_and_literals(opset):
     parts = builder.add(ops.Split(axis=1, sizes=(1, 3)), [product])
     outputs = [Output(f"y{i}", builder.add(Project(i), [parts])) for i in range(2)]
     weights = np.arange(12, dtype=np.float32).reshape(3, 4)
-    builder.constants["w"] = Data(weights)
+    builder.constants["w"] = ArrayData(weights)
     session = open_session(model_of(builder.build(outputs), {"": opset}))
     given = np.ones((2, 3), np.float32)
     found = session.run({"x": given})

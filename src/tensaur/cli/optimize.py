@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,8 +11,9 @@ import typer
 from tensaur import pipeline, report
 from tensaur.cli import options as given
 from tensaur.cli.progress import progress
+from tensaur.errors import UsageError
 from tensaur.options import Options
-from tensaur.rulefile import load_rules
+from tensaur.rulefile import UserRules, load_rules
 from tensaur.rules import ALL_RULES
 
 DEFAULT = Options()
@@ -33,7 +35,7 @@ Extract = Annotated[
     typer.Option("--extract", help="Extraction: optimal, or greedy on the graph or on trees."),
 ]
 CycleFilter = Annotated[
-    Literal["efficient", "none"],
+    Literal["efficient", "vanilla", "none"],
     typer.Option("--cycle-filter", help="How exploration keeps the e-graph free of cycles."),
 ]
 Math = Annotated[
@@ -59,6 +61,10 @@ Rules = Annotated[
         help="Your own rules (its RULES); each is verified before it is used.",
     ),
 ]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="Use those of your rules too that nothing could be tried on."),
+]
 
 
 def command(
@@ -77,6 +83,7 @@ def command(
     dim: given.Dims = [],  # noqa: B006  # read by typer, never changed
     inputs: given.Inputs = None,
     rules: Rules = None,
+    trust: Trust = False,
     seed: given.Seed = DEFAULT.seed,
     json: given.JsonReport = None,
     quiet: given.Quiet = False,
@@ -95,14 +102,24 @@ def command(
         threads=threads,
         sizes=given.sizes(dim),
         inputs=given.arrays(inputs),
-        rules=None if rules is None else load_rules(rules, [rule.name for rule in ALL_RULES]),
         seed=seed,
         store=given.store(),
     )
     beside = model.parent / f"{model.stem}.opt.onnx"
     target = beside if output is None else output
     given.check_outputs([model, inputs, rules], [target, json])
+    own = _own_rules(rules, trust, quiet)
+    settings = replace(settings, rules=own.rules, trusted=own.trusted)
     run(model, target, settings, json, quiet)
+
+
+def _own_rules(path: Path | None, trust: bool, quiet: bool) -> UserRules:
+    if path is None:
+        if trust:
+            raise UsageError("--trust: there are no --rules to trust")
+        return UserRules(())
+    with progress(quiet) as say:
+        return load_rules(path, [rule.name for rule in ALL_RULES], say, trust)
 
 
 def run(model: Path, output: Path, settings: Options, json: Path | None, quiet: bool) -> None:

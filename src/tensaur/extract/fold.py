@@ -24,22 +24,6 @@ STEP_LIMIT = 1 << 30
 _LEAVES = (Weight, Literal, Absent)
 
 
-@dataclass(frozen=True)
-class FoldedTensor:
-    """A constant that Tensaur computed; the data source of a `Weight` that the source model lacks."""
-
-    array: Any
-
-    @property
-    def nbytes(self) -> int:
-        """Return the size of the data in bytes."""
-        return int(self.array.nbytes)
-
-    def numpy(self) -> Any:
-        """Return the data."""
-        return self.array
-
-
 @dataclass
 class Folder:
     """Derivations of the constant classes of one e-graph, and their values once asked for.

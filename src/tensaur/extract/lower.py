@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tensaur.extract.fold import FoldedTensor
 from tensaur.extract.space import Option, Space
-from tensaur.ir.graph import Graph, GraphBuilder, Output
+from tensaur.ir.graph import ArrayData, Graph, GraphBuilder, Output
 from tensaur.ir.operator import Literal, Root, Weight, is_small
 from tensaur.ir.types import Known, TensorType
 
@@ -58,7 +57,7 @@ class _Lowering:
         if is_small(kind):
             return self.builder.add(Literal(Known.of(array, kind.dtype)))
         name = self._fresh_name(cls)
-        self.builder.constants[name] = FoldedTensor(array)
+        self.builder.constants[name] = ArrayData(array)
         return self.builder.add(Weight(name, TensorType(kind.dtype, array.shape)), (), name)
 
     def _fresh_name(self, cls: int) -> str:

@@ -28,6 +28,22 @@ class ConstantData(Protocol):
         """Return the data as an array of the declared type."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayData:
+    """Constant data in memory."""
+
+    array: Array
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the data in bytes."""
+        return int(self.array.nbytes)
+
+    def numpy(self) -> Array:
+        """Return the array."""
+        return self.array
+
+
 class Node(NamedTuple):
     """An operator and the positions of its inputs; `name` hints at the value's name in ONNX."""
 
