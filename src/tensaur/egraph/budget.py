@@ -123,11 +123,12 @@ class Budget:
         """Return how many rows of so many columns one more relation may have.
 
         No relation gets more than a quarter of the memory left, so that the first rules cannot take
-        all, nor more than can be gone through in the time left for matching.
+        all, nor more than can roughly be gone through in the time left for matching.
         """
         fitting = (self.limits.match_bytes - self._held) // 4 // (8 * max(1, columns))
         seconds = self._matching_until - self.clock()
-        return max(1024, int(min(fitting, seconds * MATCHES_PER_SECOND)))
+        whole = MATCHING_SHARE * self.limits.seconds
+        return max(1024, int(min(fitting, _coarse(seconds, whole) * MATCHES_PER_SECOND)))
 
     def _remaining(self) -> float:
         return self._deadline - self._reserved - self.clock()
@@ -162,3 +163,14 @@ class Budget:
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _coarse(seconds: float, whole: float) -> float:
+    """Round up to a half, a quarter, ... of the whole.
+
+    What is found then depends on the clock only when much of the time has gone, not on the load.
+    """
+    part = whole
+    while seconds < part / 2 > 0:
+        part /= 2
+    return part
