@@ -16,7 +16,7 @@ import numpy as np
 
 from tensaur.egraph.components import strongly_connected
 from tensaur.egraph.egraph import EGraph
-from tensaur.egraph.relations import BoolArray, IntArray, distinct
+from tensaur.egraph.relations import BoolArray, IntArray, distinct, distinct_sorted
 from tensaur.egraph.unions import LOADED
 
 # With so few edges left, rows are tried one by one: measured to be as good as 800, and twice as fast as 20.
@@ -91,7 +91,7 @@ class _Search:
 
     def closing(self, edges: _Edges, size: int, settled: int) -> list[int]:
         """Return the rows to ban, of edges on cycles; rows up to `settled` close none together."""
-        rows = _first_of_each(edges.row[np.searchsorted(edges.row, settled, "right") :])
+        rows = distinct_sorted(edges.row[np.searchsorted(edges.row, settled, "right") :])
         if len(rows) == 1:
             return [int(rows[0])]
         if rows[0] > self.newest_loaded and self.is_over():
@@ -130,8 +130,3 @@ def _reaches(children: Mapping[int, list[int]], starts: list[int], goal: int) ->
         seen.update(new)
         stack += new
     return goal in seen
-
-
-def _first_of_each(rows: IntArray) -> IntArray:
-    """Return the distinct ones of sorted rows."""
-    return rows[np.flatnonzero(np.diff(rows, prepend=-1))]

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensaur.egraph.columns import Column
 from tensaur.egraph.facts import Facts
-from tensaur.egraph.relations import BoolArray, IntArray, group_rows
+from tensaur.egraph.relations import BoolArray, IntArray, distinct, group_rows
 from tensaur.egraph.symbols import Symbols
 from tensaur.egraph.unions import Merge, Union, Unions
 from tensaur.errors import TypeMismatch
@@ -113,7 +113,7 @@ class Classes:
     def _take(self, lists: list[IntArray]) -> IntArray | None:
         if not lists:
             return None
-        classes = np.unique(self.unions.find_many(np.concatenate(lists)))
+        classes = distinct(self.unions.find_many(np.concatenate(lists)), self.unions.parent.size)
         lists.clear()
         return classes
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensaur.egraph.hashing import MASK60, hash_node, hash_nodes
-from tensaur.egraph.relations import BoolArray, IntArray, expand
+from tensaur.egraph.relations import BoolArray, IntArray, distinct_sorted, expand
 
 
 class Column:
@@ -190,7 +190,7 @@ class NodeTable:
 
     def rows_with_children(self, edges: BoolArray) -> IntArray:
         """Return the live rows that own one of the marked entries of `kids`."""
-        rows = np.unique(self.kid_row.view[edges])
+        rows = distinct_sorted(self.kid_row.view[edges])
         return rows[self.alive.view[rows]]
 
     def edges_of(self, rows: IntArray) -> IntArray:

@@ -29,6 +29,11 @@ def distinct(values: IntArray, bound: int) -> IntArray:
     return np.flatnonzero(marked)
 
 
+def distinct_sorted(values: IntArray) -> IntArray:
+    """Return the distinct ones of sorted non-negative values."""
+    return values[np.flatnonzero(np.diff(values, prepend=-1))]
+
+
 def pack(columns: Sequence[IntArray], length: int) -> IntArray:
     """Return one integer per row, equal exactly where all columns (of non-negative integers) are."""
     key = np.zeros(length, np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensaur.egraph.columns import Column
 from tensaur.egraph.components import connected, spanning_forest
-from tensaur.egraph.relations import IntArray
+from tensaur.egraph.relations import IntArray, distinct
 
 # Causes of unions and origins of rows that are no rule instance (those are >= 0).
 LOADED = -1  # the row is part of a loaded graph; the union was asked for by the caller
@@ -95,7 +95,7 @@ class Unions:
             return None
         _, once = np.unique(low[apart] * self.parent.size + high[apart], return_index=True)
         once = np.sort(apart[once])
-        members = np.unique(np.concatenate([low[once], high[once]]))
+        members = distinct(np.concatenate([low[once], high[once]]), self.parent.size)
         ends = (np.searchsorted(members, low[once]), np.searchsorted(members, high[once]))
         group = connected(*ends, len(members))
         _, oldest = np.unique(group, return_index=True)
