@@ -76,7 +76,7 @@ def test_wrong_rule_is_refuted(rule: Rule):
 
 
 def test_rule_that_never_applies_is_not_verified(monkeypatch):
-    monkeypatch.setattr("tensaur.synth.verify.MOST_ATTEMPTS", 500)
+    monkeypatch.setattr("tensaur.synth.trial.MOST_ATTEMPTS", 500)
     verification = verify(Rule("never", neg(x), neg(neg(neg(x))), (constant(x), _never(x))))
     assert verification.counterexample is None
     assert verification.instances == 0

@@ -12,7 +12,7 @@ import numpy as np
 from tensaur.ir.operator import Onnx, OnnxField, OnnxInput, Operator, Sample, Work, sum_nbytes
 from tensaur.ir.types import ABSENT, Array, Fact, Known, OtherType, TensorType
 from tensaur.ops import draw
-from tensaur.ops.elementwise import Elementwise, Unary, erf_function
+from tensaur.ops.elementwise import Elementwise, Unary, error_function
 from tensaur.ops.inference import (
     FLOATS,
     SIGNED,
@@ -157,7 +157,7 @@ class Softplus(Unary):
     onnx = plain("Softplus", 1)
 
     def evaluate(self, *inputs: Array | None) -> Array:
-        return accumulate(lambda x: np.logaddexp(x, x.dtype.type(0)), *present(inputs))
+        return accumulate(_softplus, *present(inputs))
 
 
 @dataclass(frozen=True)
@@ -302,6 +302,12 @@ class LogSoftmax(_AlongAxis):
     onnx = Onnx("LogSoftmax", since=13, fields=(OnnxField("axis", "axis", -1, axis="input"),))
 
 
+def _softplus(x: Array) -> Any:
+    if x.dtype == object:
+        return np.log(1 + np.exp(x))  # exact numbers do not overflow
+    return np.logaddexp(x, x.dtype.type(0))
+
+
 def _hard_sigmoid(x: Array, alpha: float, beta: float) -> Array:
     line = x * x.dtype.type(alpha) + x.dtype.type(beta)
     return np.asarray(np.maximum(0, np.minimum(1, line))).astype(x.dtype, copy=False)
@@ -309,7 +315,7 @@ def _hard_sigmoid(x: Array, alpha: float, beta: float) -> Array:
 
 def _gelu(x: Array) -> Array:
     kind = x.dtype.type
-    return np.asarray(kind(0.5) * x * (1 + erf_function()(x * kind(np.sqrt(0.5)))))
+    return np.asarray(kind(0.5) * x * (1 + error_function(x * kind(np.sqrt(0.5)))))
 
 
 def _gelu_tanh(x: Array) -> Array:

@@ -164,6 +164,8 @@ class Cast(Operator):
 
     def evaluate(self, *inputs: Array | None) -> Array:
         (x,) = present(inputs)
+        if x.dtype == object and self.to.is_float:
+            return x  # exact numbers stay exact
         return x.astype(self.to.numpy)
 
     @classmethod

@@ -224,7 +224,7 @@ class Erf(Unary):
     onnx = plain("Erf", 9)
 
     def evaluate(self, *inputs: Array | None) -> Array:
-        return accumulate(erf_function(), *present(inputs))
+        return accumulate(error_function, *present(inputs))
 
 
 @dataclass(frozen=True)
@@ -324,12 +324,13 @@ class Sum(Variadic):
     onnx = plain("Sum", 8)
 
 
-def erf_function() -> Callable[..., Any]:
-    """Return the error function for arrays."""
+def error_function(x: Array) -> Any:
+    """Compute the error function."""
+    if np.asarray(x).dtype == object:
+        return np.frompyfunc(lambda item: item.erf(), 1, 1)(x)  # exact numbers know theirs
     from scipy.special import erf  # noqa: PLC0415  # heavy: imported when used
 
-    function: Callable[..., Any] = erf
-    return function
+    return erf(x)
 
 
 def _divide_dims(a: Dim, b: Dim) -> Dim | None:

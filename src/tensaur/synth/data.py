@@ -17,7 +17,8 @@ class Kind(Enum):
 
     INTEGERS are small whole numbers, on which sums and products are exact in floating point. REALS
     are normally distributed, SMALL and LARGE scaled to 1e-3 and 30 so that a lost epsilon or limit
-    shows, ZEROS mostly 0 and 1. SPECIAL adds NaN, infinities, -0.0 and the extremes of the type.
+    shows, ZEROS mostly 0 and 1. NAN puts NaN among the reals; SPECIAL adds NaN, infinities, -0.0 and the
+    extremes of the type.
     """
 
     INTEGERS = "integers"
@@ -25,10 +26,11 @@ class Kind(Enum):
     SMALL = "small"
     LARGE = "large"
     ZEROS = "zeros"
+    NAN = "nan"
     SPECIAL = "special"
 
 
-_SCALES = {Kind.REALS: 1.5, Kind.SMALL: 1e-3, Kind.LARGE: 30.0}
+_SCALES = {Kind.REALS: 1.5, Kind.SMALL: 1e-3, Kind.LARGE: 30.0, Kind.NAN: 1.5}
 _SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 1e-40, 3e38, -3e38, 6.5e4, 2.0, 88.8)
 
 
@@ -62,7 +64,8 @@ def _floats(kind: Kind, shape: tuple[int, ...], rng: np.random.Generator) -> Arr
     if kind is Kind.SPECIAL:
         plain = rng.normal(scale=2.0, size=shape)
         return np.where(rng.random(shape) < 0.4, rng.choice(_SPECIAL, size=shape), plain)
-    return rng.normal(scale=_SCALES[kind], size=shape)
+    drawn = rng.normal(scale=_SCALES[kind], size=shape)
+    return np.where(rng.random(shape) < 0.25, np.nan, drawn) if kind is Kind.NAN else drawn
 
 
 def unlike(first: Array, second: Array) -> Array:
@@ -90,3 +93,14 @@ def far(first: Array, second: Array, scale: float, finite_only: bool) -> Array:
     if finite_only:
         equal |= ~np.isfinite(a)
     return np.asarray(~equal)
+
+
+def hidden(first: Array, second: Array, scale: float) -> Array:
+    """Return where a NaN of the first array became a number, or two numbers differ.
+
+    A number may become NaN: sums that were factored out also multiply what has the weight 0.
+    """
+    if first.dtype.kind in "iub":
+        return np.asarray(first != second)
+    nan = np.isnan(second)
+    return np.asarray(far(np.where(nan, 0, first), np.where(nan, 0, second), scale, False))

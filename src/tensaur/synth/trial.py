@@ -1,0 +1,123 @@
+"""Try one direction of a rule on random instances: each in its own arithmetic and in the exact tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from tensaur.errors import TypeMismatch
+from tensaur.ir.rule import Rule
+from tensaur.ir.term import NotApplicable, Tree, Var, resolve, tree_fact
+from tensaur.ir.types import Fact, TensorType
+from tensaur.synth.counterexample import Counterexample
+from tensaur.synth.instances import Instance, InstanceSampler
+from tensaur.synth.own import OwnArithmetic
+from tensaur.synth.tiers import Outcome, Tier, decide
+
+ATTEMPTS_PER_TRIAL = 60  # drawn instances for one on which the rule applies, before less will do
+FEW_INSTANCES = 8  # what will do then
+MOST_ATTEMPTS = 20_000
+_FAILURES = 12  # how many counterexamples to look at for the smallest
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """One instance on which both sides agreed: the leaves' types, the tiers, and their error bound.
+
+    `symbolic` says that the rule saw symbols for some dimensions. `error` bounds the probability that
+    two different functions agree like this in the prime field.
+    """
+
+    leaves: tuple[TensorType, ...]
+    symbolic: bool
+    tiers: tuple[Tier, ...]
+    error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What a rule makes of an instance: one tree for each found term, with the facts inferred.
+
+    `attempt` counts the draws before this instance.
+    """
+
+    makes: tuple[Tree | Var, ...]
+    facts: tuple[Fact, ...]
+    attempt: int
+
+
+def applications(rule: Rule, seed: int, attempts: int) -> Iterator[tuple[Instance, Application]]:
+    """Yield instances of a one-way rule on which it applies, with what it makes there."""
+    sampler = InstanceSampler(rule, Random(f"{rule.name}:{seed}"))
+    for attempt in range(attempts):
+        for instance in sampler.draw():
+            application = _apply(rule, instance, attempt)
+            if application is not None:
+                yield instance, application
+                break
+
+
+def _apply(rule: Rule, instance: Instance, attempt: int) -> Application | None:
+    bindings = instance.bindings
+    try:
+        makes = tuple(resolve(term, bindings) for term in rule.makes)
+        facts = tuple(tree_fact(tree, bindings.facts) for tree in makes)
+    except (NotApplicable, TypeMismatch):
+        return None
+    return Application(makes, facts, attempt)
+
+
+class Trial:
+    """One direction of a rule under test; every instance passes through `consider`."""
+
+    def __init__(self, rule: Rule, seed: int) -> None:
+        self.rule = rule
+        self.failures: list[Counterexample] = []
+        self.tested: list[Tested] = []
+        self._seed = seed
+        self._random = np.random.default_rng(seed)
+
+    def run(self, trials: int) -> None:
+        """Draw until enough instances, failures or attempts."""
+        for instance, application in applications(self.rule, self._seed, MOST_ATTEMPTS):
+            self.consider(instance, application)
+            late = application.attempt > trials * ATTEMPTS_PER_TRIAL
+            wanted = FEW_INSTANCES if late else trials
+            if len(self.tested) >= wanted or len(self.failures) >= _FAILURES:
+                break
+
+    def consider(self, instance: Instance, application: Application) -> None:
+        """Compare both sides in every tier that can, and note a difference or that there is none."""
+        own = OwnArithmetic(self.rule.exactness, instance, application.makes, self._random).run()
+        if own is None:
+            return
+        if own.difference is not None:
+            self._fail(instance, application, own)
+            return
+        outcome = decide(instance.finds, application.makes, instance.leaves, self._random)
+        if outcome is not None and outcome.difference is not None:
+            self._fail(instance, application, outcome)
+            return
+        leaves = tuple(leaf.type for leaf in instance.leaves.values())
+        if outcome is None:
+            self.tested.append(Tested(leaves, bool(instance.sizes), (Tier.OWN,), None))
+        else:
+            tiers = (outcome.tier, Tier.OWN)
+            self.tested.append(Tested(leaves, bool(instance.sizes), tiers, outcome.error))
+
+    def _fail(self, instance: Instance, application: Application, outcome: Outcome) -> None:
+        assert outcome.difference is not None
+        example = Counterexample(
+            self.rule.name,
+            instance.finds,
+            application.makes,
+            instance.leaves,
+            outcome.data,
+            outcome.expected,
+            outcome.actual,
+            outcome.difference,
+        )
+        self.failures.append(example)
