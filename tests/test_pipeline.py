@@ -287,6 +287,15 @@ def test_rules_of_the_user_are_applied():
     result = optimize(small_model(), options=alone(rules=(rule,)))
     assert "Relu" not in ops(result.model)
     assert "user-no-relu" in {rewrite.rule for rewrite in result.rewrites}
+    assert result.trusted == ()
+
+
+def test_trusted_rules_are_told_apart_where_they_are_used():
+    used = Rule("user-no-relu", relu(x), x, (), ROUNDING)
+    unused = Rule("user-double", add(x, x), mul(x, matmul(x, x)), (_never(x),), ROUNDING)
+    trusted = frozenset({used.name, unused.name})
+    result = optimize(small_model(), options=alone(rules=(used, unused), trusted=trusted))
+    assert result.trusted == ("user-no-relu",)
 
 
 @pytest.fixture

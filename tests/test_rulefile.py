@@ -1,7 +1,7 @@
 import pytest
 
 from tensaur.errors import RuleError, UnsoundRule, UsageError
-from tensaur.rulefile import load_rules
+from tensaur.rulefile import load_rules, read_rules
 
 HEAD = """
 from tensaur.ir.rule import Rule
@@ -14,6 +14,24 @@ SOUND = HEAD + 'RULES = (Rule("mine-negate-twice", neg(neg(x)), x),)\n'
 UNSOUND = HEAD + 'RULES = (Rule("mine-swap", sub(x, y), sub(y, x)),)\n'
 
 
+UNDECIDED = (
+    HEAD
+    + """
+from tensaur.ir.term import derived
+
+@derived
+def never(x) -> bool:
+    \"\"\"Never.\"\"\"
+    return False
+
+RULES = (
+    Rule("mine-negate-twice", neg(neg(x)), x),
+    Rule("mine-swap", sub(x, y), sub(y, x), when=(never(x),)),
+)
+"""
+)
+
+
 def write(folder, text):
     path = folder / "mine.py"
     path.write_text(text, encoding="utf-8")
@@ -22,19 +40,35 @@ def write(folder, text):
 
 def test_sound_rules_are_loaded(tmp_path):
     said = []
-    (rule,) = load_rules(write(tmp_path, SOUND), say=said.append)
-    assert rule.name == "mine-negate-twice"
+    found = load_rules(write(tmp_path, SOUND), say=said.append)
+    assert [rule.name for rule in found.rules] == ["mine-negate-twice"]
+    assert found.trusted == frozenset()
     assert said == ["verifying mine-negate-twice"]
 
 
 def test_all_rules_goes_before_rules(tmp_path):
     text = SOUND + "ALL_RULES = list(RULES)\nRULES = None\n"
-    assert len(load_rules(write(tmp_path, text))) == 1
+    assert len(load_rules(write(tmp_path, text)).rules) == 1
 
 
-def test_a_refuted_rule_is_refused_with_an_example(tmp_path):
+@pytest.mark.parametrize("trust", [False, True])
+def test_a_refuted_rule_is_refused_with_an_example(tmp_path, trust):
     with pytest.raises(UnsoundRule, match=r"mine\.py: rule mine-swap is refuted: .*Sub"):
-        load_rules(write(tmp_path, UNSOUND))
+        load_rules(write(tmp_path, UNSOUND), trust=trust)
+
+
+def test_a_rule_that_nothing_decides_asks_for_trust(tmp_path, monkeypatch):
+    monkeypatch.setattr("tensaur.synth.trial.MOST_ATTEMPTS", 200)
+    path = write(tmp_path, UNDECIDED)
+    with pytest.raises(RuleError, match=r"mine-swap cannot be verified: no instance .*--trust"):
+        load_rules(path)
+    found = load_rules(path, trust=True)
+    assert [rule.name for rule in found.rules] == ["mine-negate-twice", "mine-swap"]
+    assert found.trusted == {"mine-swap"}
+
+
+def test_rules_are_read_without_being_verified(tmp_path):
+    assert [rule.name for rule in read_rules(write(tmp_path, UNSOUND))] == ["mine-swap"]
 
 
 @pytest.mark.parametrize(

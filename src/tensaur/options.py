@@ -29,7 +29,8 @@ class Options:
     `seconds` bounds the whole run (measuring included), `nodes` the e-nodes, `iterations` the rounds of
     exploration, `multi` the rounds in which multi-pattern rules run. `max_growth` is in bytes, None for
     the greater of 1 % and 1 MiB. `sizes` gives representative sizes of symbolic dimensions. `rules` are
-    added to the library; `trusted` names those of them that nobody has verified. `gate` False skips comparing and timing (for tests of the rewriting alone).
+    added to the library; `trusted` names those of them that nothing has verified. `gate` False skips
+    comparing and timing (for tests of the rewriting alone).
     """
 
     cost: str = "latency"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -295,7 +295,13 @@ def _result(found: Found, run: Run) -> Result:
         comparison=judgement.comparison,
         seconds=dict(run.seconds),
         sizes=named_sizes(source.graph, found.sizes),
+        trusted=() if winner is None else _trusted(winner.rewrites, run.options.trusted),
     )
+
+
+def _trusted(rewrites: Sequence[Rewrite], names: frozenset[str]) -> tuple[str, ...]:
+    used = {item.rule.removesuffix("~") for item in rewrites}  # one direction of a rule is the rule
+    return tuple(sorted(used & names))
 
 
 def _summary(refined: Refined) -> ExtractionSummary:

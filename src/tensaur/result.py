@@ -44,7 +44,8 @@ class ExtractionSummary:
 class Result:
     """An optimised model, or the original if nothing faster and equal was found.
 
-    `reason` says in a sentence why this model was returned. Costs are in `cost_unit`.
+    `reason` says in a sentence why this model was returned. Costs are in `cost_unit`. `trusted` names the
+    rules among `rewrites` that were used although nothing has verified them.
     """
 
     source: onnx_io.Source = field(repr=False)
@@ -64,6 +65,7 @@ class Result:
     comparison: Any = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    trusted: tuple[str, ...] = ()
 
     @property
     def model(self) -> Any:

@@ -4,39 +4,83 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tensaur.errors import RuleError, TensaurError, UnsoundRule, UsageError
 from tensaur.ir.rule import Rule
-from tensaur.synth.verify import verify
+from tensaur.synth.verify import Verification, verify
 
 NAMES = ("ALL_RULES", "RULES")
 
 Say = Callable[[str], None]
 
 
-def load_rules(
-    path: Path, taken: Sequence[str] = (), say: Say = lambda message: None
-) -> tuple[Rule, ...]:
-    """Run a Python file and return the rules of its ALL_RULES or RULES, every one verified.
+@dataclass(frozen=True, slots=True)
+class UserRules:
+    """The rules of a file, and the names of those that are trusted: they could not be verified."""
 
-    `taken` are names that the file may not use again. UsageError: no such file; RuleError: the file or
-    a rule is malformed, or a rule never applies; UnsoundRule: a rule is refuted, with an example.
+    rules: tuple[Rule, ...]
+    trusted: frozenset[str] = frozenset()
+
+
+def load_rules(
+    path: Path,
+    taken: Sequence[str] = (),
+    say: Say = lambda message: None,
+    trust: bool = False,
+) -> UserRules:
+    """Read the rules of a file and verify every one; with `trust`, keep those that nothing decides.
+
+    UsageError: no such file; RuleError: the file or a rule is malformed, or a rule never applies;
+    UnsoundRule: a rule is refuted, with an example, whether trusted or not.
     """
-    rules = _read(path)
+    rules = read_rules(path, taken)
+    trusted = []
+    for rule in rules:
+        say(f"verifying {rule.name}")
+        verdict = verified(path, rule)
+        if verdict.counterexample is not None:
+            raise UnsoundRule(f"{path}: rule {rule.name} is refuted: {verdict.counterexample}")
+        if not verdict.verified and not trust:
+            raise RuleError(
+                f"{path}: rule {rule.name} cannot be verified: no instance was found on which it "
+                "applies (--trust uses it nevertheless)"
+            )
+        if not verdict.verified:
+            trusted.append(rule.name)
+    return UserRules(rules, frozenset(trusted))
+
+
+def read_rules(path: Path, taken: Sequence[str] = ()) -> tuple[Rule, ...]:
+    """Run a Python file and return the rules of its ALL_RULES or RULES, unverified.
+
+    `taken` are names that the file may not use again. UsageError: no such file; RuleError: the file or a
+    rule is malformed.
+    """
+    rules = _run(path)
     names = set(taken)
     for rule in rules:
         if rule.name in names:
             raise RuleError(f"{path}: the rule name {rule.name!r} is taken")
         names.add(rule.name)
-        say(f"verifying {rule.name}")
-        _check(path, rule)
     return rules
 
 
-def _read(path: Path) -> tuple[Rule, ...]:
+def verified(path: Path, rule: Rule, seed: int = 0, trials: int = 60) -> Verification:
+    """Verify a rule of a file; RuleError if its conditions or attributes fail."""
+    try:
+        return verify(rule, seed, trials)
+    except TensaurError:
+        raise
+    except Exception as error:  # conditions and computed attributes are the user's code too
+        fault = f"{type(error).__name__}: {error}"
+        raise RuleError(f"{path}: rule {rule.name} cannot be verified: {fault}") from error
+
+
+def _run(path: Path) -> tuple[Rule, ...]:
     if not path.is_file():
-        raise UsageError(f"--rules {path}: no such file")
+        raise UsageError(f"{path}: no such file")
     try:
         variables = runpy.run_path(str(path), run_name="tensaur_rules")
     except TensaurError as error:
@@ -57,19 +101,3 @@ def _read(path: Path) -> tuple[Rule, ...]:
 def _place(error: BaseException) -> str:
     line = error.lineno if isinstance(error, SyntaxError) else None
     return "" if line is None else f"line {line}: "
-
-
-def _check(path: Path, rule: Rule) -> None:
-    try:
-        verdict = verify(rule)
-    except TensaurError:
-        raise
-    except Exception as error:  # conditions and computed attributes are the user's code too
-        fault = f"{type(error).__name__}: {error}"
-        raise RuleError(f"{path}: rule {rule.name} cannot be verified: {fault}") from error
-    if verdict.counterexample is not None:
-        raise UnsoundRule(f"{path}: rule {rule.name} is refuted: {verdict.counterexample}")
-    if not verdict.verified:
-        raise RuleError(
-            f"{path}: rule {rule.name} cannot be verified: no instance was found on which it applies"
-        )

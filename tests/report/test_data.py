@@ -24,6 +24,7 @@ KEYS = {
     "nodes_before",
     "nodes_after",
     "rewrites",
+    "trusted",
     "stop",
     "iterations",
     "extraction",

@@ -4,9 +4,6 @@ import pytest
 
 from tensaur import report
 from tensaur.comparison import SideBySide
-from tensaur.ir.rule import ROUNDING, Rule
-from tensaur.ir.term import Var
-from tensaur.ops import neg
 from tensaur.report.text import amount, duration
 from tensaur.result import Latency
 from tensaur.runtime.compare import Comparison, Difference
@@ -101,11 +98,3 @@ def test_a_comparison_says_what_differs():
     text = report.side_by_side_text(SideBySide("inputs x and z"), "a", "b")
     assert "not equal: inputs x and z" in text
     assert "latency" not in text
-
-
-def test_rules_are_listed_as_equations():
-    rule = Rule("elementwise-negate-twice", neg(neg(Var("x"))), Var("x"), exactness=ROUNDING)
-    text = report.rule_list([rule])
-    assert "elementwise-negate-twice  rounding  Neg(Neg(x)) => x" in text
-    assert text.endswith("1 rule")
-    assert report.rule_list([]) == "no rules"

@@ -108,16 +108,15 @@ def command(
     beside = model.parent / f"{model.stem}.opt.onnx"
     target = beside if output is None else output
     given.check_outputs([model, inputs, rules], [target, json])
-    own = _own_rules(rules, trust, quiet)
-    settings = replace(settings, rules=own.rules, trusted=own.trusted)
+    if rules is not None:
+        own = _own_rules(rules, trust, quiet)
+        settings = replace(settings, rules=own.rules, trusted=own.trusted)
+    elif trust:
+        raise UsageError("--trust: there are no --rules to trust")
     run(model, target, settings, json, quiet)
 
 
-def _own_rules(path: Path | None, trust: bool, quiet: bool) -> UserRules:
-    if path is None:
-        if trust:
-            raise UsageError("--trust: there are no --rules to trust")
-        return UserRules(())
+def _own_rules(path: Path, trust: bool, quiet: bool) -> UserRules:
     with progress(quiet) as say:
         return load_rules(path, [rule.name for rule in ALL_RULES], say, trust)
 

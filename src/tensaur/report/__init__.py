@@ -5,17 +5,28 @@ Formats values that others computed; measures and decides nothing.
 
 from tensaur.report.data import SCHEMA, as_dict, inspection_dict, plain, save_json
 from tensaur.report.dot import dot
-from tensaur.report.text import inspection_text, result_text, rule_list, side_by_side_text
+from tensaur.report.rules import (
+    counterexample_lines,
+    rule_list,
+    rule_text,
+    verification_summary,
+    verification_text,
+)
+from tensaur.report.text import inspection_text, result_text, side_by_side_text
 
 __all__ = [
     "SCHEMA",
     "as_dict",
+    "counterexample_lines",
     "dot",
     "inspection_dict",
     "inspection_text",
     "plain",
     "result_text",
     "rule_list",
+    "rule_text",
     "save_json",
     "side_by_side_text",
+    "verification_summary",
+    "verification_text",
 ]

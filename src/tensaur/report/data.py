@@ -37,6 +37,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "nodes_before": result.nodes_before,
         "nodes_after": result.nodes_after,
         "rewrites": [{"rule": item.rule, "count": item.count} for item in result.rewrites],
+        "trusted": plain(result.trusted),
         "stop": str(result.stop),
         "iterations": [_iteration(item) for item in result.records],
         "extraction": plain(result.extraction),

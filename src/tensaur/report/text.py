@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from tensaur.comparison import SideBySide
 from tensaur.inspection import Inspection, OperatorRow
-from tensaur.ir.rule import Rule
 from tensaur.result import Result
 from tensaur.runtime.compare import Comparison, Difference
 from tensaur.runtime.timing import Estimate
@@ -33,6 +32,7 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
     yield "cost", f"{before} -> {after} (estimated)" if priced else "not estimated"
     yield "nodes", f"{result.nodes_before} -> {result.nodes_after}"
     yield "rewrites", ", ".join(f"{item.rule} x{item.count}" for item in result.rewrites) or "none"
+    yield "trusted", ", ".join(f"{name} (used unverified)" for name in result.trusted)
     yield "explored", _exploration_line(result)
     yield "extracted", _extraction_line(result)
     yield "checked", _comparison_line(result.comparison)
@@ -128,19 +128,6 @@ def _ratio_text(ratio: Estimate) -> str:
         return f"no difference shown: first / second {ratio.ratio:.3f} ({interval})"
     which = "second" if ratio.ratio > 1 else "first"
     return f"the {which} is faster: first / second {ratio.ratio:.3f} ({interval})"
-
-
-def rule_list(rules: Sequence[Rule]) -> str:
-    """Return rules as equations, one a line, after name and exactness."""
-    if not rules:
-        return "no rules"
-    width = max(len(rule.name) for rule in rules)
-    lines = [
-        f"{rule.name:<{width}}  {rule.exactness.name.lower():<8}  "
-        f"{str(rule).removeprefix(rule.name + ': ')}"
-        for rule in rules
-    ]
-    return "\n".join([*lines, f"{len(rules)} rule{'' if len(rules) == 1 else 's'}"])
 
 
 def inspection_text(found: Inspection, source: str) -> str:

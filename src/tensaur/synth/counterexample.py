@@ -146,7 +146,7 @@ def array_text(array: Array, dtype: DType | None = None, limit: int = _IN_FULL) 
 
 def _rounded(item: Any) -> str:
     text = _item(item)
-    is_long = isinstance(item, np.floating) and len(text) > _DIGITS + 3
+    is_long = isinstance(item, np.floating) and len(text) > _DIGITS + 2
     return f"{item:.{_DIGITS}g}" if is_long else text
 
 

@@ -1,0 +1,302 @@
+"""`tensaur rules`: verify, show, import-taso; and --trust where rules are used."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensaur.rulefile import load_rules, read_rules
+from tensaur.rules import ALL_RULES
+from tests.small import small_file
+from tests.taso.files import (
+    ASSOCIATE,
+    FUSE_RELU,
+    LOSE_FACTOR,
+    SUM_ORDER,
+    SUM_ORDER_AGAIN,
+    collection,
+    operator,
+    rule,
+)
+
+HEAD = """
+from tensaur.ir.rule import ROUNDING, Rule
+from tensaur.ir.term import Var, derived
+from tensaur.ops import add, matmul, neg, sub
+from tensaur.rules.conditions import ranks_at_least
+
+x, y, z = Var("x"), Var("y"), Var("z")
+
+@derived
+def never(fact) -> bool:
+    \"\"\"Never.\"\"\"
+    return False
+
+@derived
+def fails(fact) -> bool:
+    \"\"\"Fail.\"\"\"
+    raise RuntimeError("boom")
+
+"""
+TWICE = 'Rule("mine-twice", neg(neg(x)), x)'
+BOTH = (
+    'Rule("mine-associate", matmul(matmul(x, y), z), matmul(x, matmul(y, z)),'
+    " when=(ranks_at_least(2, x, y, z),), exactness=ROUNDING, both_ways=True)"
+)
+SWAP = 'Rule("mine-swap", sub(x, y), sub(y, x), exactness=ROUNDING)'
+NEVER = 'Rule("mine-never", sub(x, y), sub(y, x), when=(never(x),))'
+FAILS = 'Rule("mine-fails", neg(neg(x)), x, when=(fails(x),))'
+
+
+@pytest.fixture(autouse=True)
+def few_attempts(monkeypatch):
+    monkeypatch.setattr("tensaur.synth.trial.MOST_ATTEMPTS", 400)
+
+
+def write(folder, *rules):
+    path = folder / "mine.py"
+    path.write_text(f"{HEAD}RULES = ({', '.join(rules)},)\n", encoding="utf-8")
+    return path
+
+
+def fits(text):
+    return all(len(line) <= 80 for line in text.splitlines())
+
+
+# verify
+
+
+def test_what_was_tried_is_said_for_every_direction(run, tmp_path):
+    done = run("rules", "verify", write(tmp_path, TWICE, BOTH))
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "mine-twice: verified"
+    assert lines[1].startswith("  =>  60 instances")
+    assert "mine-associate: verified" in lines
+    backward = next(line for line in lines if line.startswith("  <=  60 instances"))
+    assert "ranks 2 to" in backward
+    assert "f64" in backward
+    assert "prime field" in done.out
+    assert lines[-1] == "2 rules: 2 verified"
+    assert fits(done.out)
+
+
+def test_a_refuted_rule_is_shown_with_a_counterexample(run, tmp_path):
+    done = run("rules", "verify", write(tmp_path, TWICE, SWAP))
+    assert done.code == 1
+    for part in ("mine-swap: refuted", "Sub(x, y)", "Sub(y, x)", "found out = ", "made  out = "):
+        assert part in done.out
+    assert done.out.splitlines()[-1] == "2 rules: 1 verified, 1 refuted"
+    assert fits(done.out)
+
+
+def test_a_rule_that_never_applies_is_not_verified(run, tmp_path):
+    done = run("rules", "verify", write(tmp_path, NEVER))
+    assert done.code == 1
+    assert "mine-never: not verified: no instance was found" in done.out
+    assert "1 not tried on anything" in done.out
+
+
+def test_a_condition_that_fails_is_named(run, tmp_path):
+    done = run("rules", "verify", write(tmp_path, FAILS))
+    assert done.code == 1
+    assert "rule mine-fails cannot be verified: RuntimeError: boom" in done.error
+
+
+def test_the_library_is_verified_by_prefix(run):
+    done = run("rules", "verify", "--library", "--only", "elementwise-negate-twice", "--trials", "5")
+    assert done.code == 0
+    assert "5 instances" in done.out
+
+
+def test_quiet_is_the_exit_code_alone(run, tmp_path):
+    done = run("rules", "verify", write(tmp_path, SWAP), "--quiet")
+    assert (done.code, done.out, done.err) == (1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ([], "a file of rules or --library"),
+        (["mine.py", "--library"], "not both"),
+        (["none.py"], "none.py: no such file"),
+        (["--library", "--only", "nonsense"], "nonsense"),
+        (["--library", "--trials", "0"], "--trials"),
+    ],
+)
+def test_wrong_usage_of_verify(run, arguments, fault):
+    done = run("rules", "verify", *arguments)
+    assert done.code == 2
+    assert fault in done.error
+
+
+# show
+
+
+def test_a_rule_is_shown_in_full(run):
+    done = run("rules", "show", "matmul-associate")
+    assert done.code == 0
+    for part in (
+        "MatMul(MatMul(x, y), z)",
+        "both ways",
+        "ranks-at-least(2, x, y, z)",
+        "Whether all tensors have at least `rank` axes.",
+        "rounding: equal over the reals",
+        "verified",
+        "60 instances",
+        "before",
+        "after",
+        "= MatMul(",
+        "output out",
+    ):
+        assert part in done.out
+    assert fits(done.out)
+
+
+def test_computed_attributes_are_explained(run):
+    done = run("rules", "show", "layout-transpose-twice")
+    assert "compose($q, $p)" in done.out
+    assert "The permutation that `inner` and then `outer` make together." in done.out
+    assert "every element type" in done.out
+
+
+def test_a_group_rule_is_shown_for_two_members(run):
+    group = next(item for item in ALL_RULES if item.group is not None)
+    done = run("rules", "show", group.name)
+    assert done.code == 0
+    assert "(2) " in done.out
+    assert "(3) " in done.out
+
+
+def test_own_rules_are_shown_too(run, tmp_path):
+    path = write(tmp_path, SWAP)
+    done = run("rules", "show", "mine-swap", "--rules", path)
+    assert done.code == 1
+    assert "refuted" in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("matmul-asociate", "matmul-associate"), ("transpose-twi", "layout-transpose-twice")],
+)
+def test_an_unknown_name_gets_the_closest_ones(run, name, hint):
+    done = run("rules", "show", name)
+    assert done.code == 2
+    assert f"no rule is called '{name}'" in done.error
+    assert hint in done.error
+
+
+def test_a_name_like_no_other_gets_a_hint(run):
+    assert "`tensaur rules list`" in run("rules", "show", "0" * 20).error
+
+
+# --trust
+
+
+def test_undecided_rules_are_used_if_they_are_trusted(run, engine, tmp_path):
+    path = write(tmp_path, TWICE, NEVER)
+    refused = run("optimize", small_file(tmp_path), "--rules", path)
+    assert refused.code == 1
+    assert "mine-never cannot be verified" in refused.error
+    assert "--trust" in refused.error
+    assert run("optimize", small_file(tmp_path), "--rules", path, "--trust").code == 0
+    assert [item.name for item in engine.options[0].rules] == ["mine-twice", "mine-never"]
+    assert engine.options[0].trusted == {"mine-never"}
+
+
+def test_refuted_rules_are_refused_whether_trusted_or_not(run, engine, tmp_path):
+    done = run("optimize", small_file(tmp_path), "--rules", write(tmp_path, SWAP), "--trust")
+    assert done.code == 1
+    assert "mine-swap is refuted" in done.error
+    assert engine.models == []
+
+
+def test_trust_needs_rules(run, engine, tmp_path):
+    done = run("optimize", small_file(tmp_path), "--trust")
+    assert done.code == 2
+    assert "--trust" in done.error
+
+
+def test_the_report_says_what_was_trusted(run, engine, tmp_path):
+    engine.changes = {"trusted": ("mine-never",)}
+    done = run("optimize", small_file(tmp_path))
+    assert "mine-never (used unverified)" in done.out
+
+
+# import-taso
+
+
+UNKNOWN = rule([operator(5, -1, -2)], [operator(5, -2, -1)], ((0, 0), (0, 0)))
+
+
+@pytest.fixture
+def taso(tmp_path):
+    path = tmp_path / "rules.pb"
+    path.write_bytes(
+        collection(ASSOCIATE, FUSE_RELU, LOSE_FACTOR, SUM_ORDER, SUM_ORDER_AGAIN, UNKNOWN)
+    )
+    return path
+
+
+def test_rules_of_taso_become_a_file_of_rules(run, taso, tmp_path):
+    target = tmp_path / "taso.py"
+    done = run("rules", "import-taso", taso, "-o", target)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "0  verified  (a@b)@c => a@(b@c)"
+    assert lines[1] == "1  same      relu(conv(x, w)) => relu(conv(x, w))"
+    assert "2  refuted   conv(x, w) * a => conv(x, w)" in lines
+    assert "4  as 3      a + (b + c) => b + (c + a)" in lines
+    assert "operator type 5 is none of those known here" in done.out
+    assert "6 rules: 3 hold, 1 say nothing here, 1 are refuted, 1 are unknown" in lines
+    assert "taso-2 is wrong here: " in done.out
+    assert fits(done.out.replace(str(target), "taso.py"))
+    assert [item.name for item in load_rules(target).rules] == ["taso-0", "taso-3"]
+    assert run("rules", "verify", target).code == 0
+    assert run("rules", "show", "taso-3", "--rules", target).code == 0
+
+
+def test_importing_again_gives_the_same_text(run, taso, tmp_path):
+    for name in ("first.py", "second.py"):
+        assert run("rules", "import-taso", taso, "-o", tmp_path / name, "--quiet").out == ""
+    assert (tmp_path / "first.py").read_bytes() == (tmp_path / "second.py").read_bytes()
+
+
+def test_imported_rules_are_used(run, engine, taso, tmp_path):
+    target = tmp_path / "taso.py"
+    run("rules", "import-taso", taso, "-o", target)
+    assert run("optimize", small_file(tmp_path), "--rules", target).code == 0
+    assert [item.name for item in engine.options[0].rules] == ["taso-0", "taso-3"]
+
+
+def test_refuted_rules_are_kept_apart(run, taso, tmp_path):
+    target = tmp_path / "taso.py"
+    run("rules", "import-taso", taso, "-o", target)
+    kept = target.with_name("kept.py")
+    kept.write_text(target.read_text(encoding="utf-8") + "\nRULES = REFUTED\n", encoding="utf-8")
+    assert [item.name for item in read_rules(kept)] == ["taso-2"]
+    assert run("rules", "verify", kept).code == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "fault"),
+    [
+        (None, 2, "no such file"),
+        (b"", 1, "holds no rules"),
+        (collection(ASSOCIATE)[:-3], 1, "not a file of TASO's rules"),
+        (collection(rule([operator(16, -1)], [], ((0, 0), (0, 0)))), 1, "add has 1 inputs"),
+    ],
+)
+def test_files_that_are_refused(run, tmp_path, content, code, fault):
+    path = tmp_path / "rules.pb"
+    if content is not None:
+        path.write_bytes(content)
+    done = run("rules", "import-taso", path, "-o", tmp_path / "taso.py")
+    assert done.code == code
+    assert fault in done.error
+    assert not (tmp_path / "taso.py").exists()
+
+
+def test_the_output_is_not_the_input(run, taso):
+    done = run("rules", "import-taso", taso, "-o", taso)
+    assert done.code == 2
+    assert "is an input" in done.error
