@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,14 +33,13 @@ def network(name: str) -> Graph:
     return NETWORKS[name](width=WIDTHS[name])
 
 
-@dataclass(frozen=True)
-class Row:
-    """An e-node, its class and its child classes."""
+class Row(NamedTuple):
+    """An e-node with its child classes and its own class."""
 
     number: int
     op: Operator
-    cls: int
     kids: tuple[int, ...]
+    cls: int
     banned: bool
 
 
@@ -49,7 +49,7 @@ def rows_of(egraph: EGraph) -> list[Row]:
     kids = child_tuples(rows)
     columns = (rows.row, rows.symbol, rows.cls, rows.banned)
     return [
-        Row(number, egraph.operators[symbol], cls, kids[i], banned)
+        Row(number, egraph.operators[symbol], kids[i], cls, banned)
         for i, (number, symbol, cls, banned) in enumerate(
             zip(*(column.tolist() for column in columns), strict=True)
         )

@@ -14,18 +14,16 @@ from hypothesis import strategies as st
 
 from benchmarks.models.recurrent import nasrnn
 from benchmarks.models.transformers import bert_tensat
-from benchmarks.tensat import RULES as TENSAT_RULES
 from tensaur.egraph.budget import Limits, StopReason
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Explorer
 from tensaur.egraph.schedule import Schedule
-from tensaur.extract.space import child_tuples
 from tensaur.ir.graph import GraphBuilder, Output
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import AttrVar, OpVar, Var, derived
-from tensaur.rules import ALL_RULES
 from tests.egraph.naive import AlgorithmOne, Match, NaiveEGraph
 from tests.egraph.naive_explorer import NaiveExplorer
+from tests.egraph.networks import RULE_SETS, rows_of
 from tests.egraph.test_exploring import SHARE, pair
 from tests.egraph.test_matching import egraphs, naive_matches, real_matches, rule_of
 from tests.egraph.toy import (
@@ -79,7 +77,7 @@ def patterns(draw, depth=2):
     return make(*(draw(below) for _ in range(2 if make in (add, mul) else 1)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(finds=st.lists(patterns(), min_size=2, max_size=3), egraph=egraphs())
 def test_pairs_and_triples_of_patterns_match_what_algorithm_one_finds(finds, egraph):
     rule = rule_of(tuple(finds))
@@ -159,20 +157,8 @@ class Recorded:
     stop: StopReason | None = None
 
 
-def rows_of(egraph):
-    """Return (row, operator, children, class, banned) of all live rows."""
-    found = egraph.rows()
-    kids = child_tuples(found)
-    columns = (found.row, found.symbol, found.cls, found.banned)
-    return [
-        (row, egraph.operators[symbol], kids[i], cls, banned)
-        for i, (row, symbol, cls, banned) in enumerate(
-            zip(*(column.tolist() for column in columns), strict=True)
-        )
-    ]
-
-
 def naive_rows_of(egraph):
+    """Return the same of the oracle: number, operator, children, class, whether it is banned."""
     return [
         (row, *egraph.canonical(row), egraph.find(row), row in egraph.banned)
         for row in egraph.live()
@@ -330,7 +316,7 @@ def test_saturation_with_merged_pairs_is_that_of_algorithm_one(graph):
 
 @pytest.mark.parametrize("phases", [False, True], ids=["together", "phases"])
 @pytest.mark.parametrize("kind", FILTERS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(graph=graphs())
 def test_every_iteration_does_what_the_oracle_does_in_that_order(kind, phases, graph):
     compared(graph, EXPLOSIVE, kind, phases=phases)
@@ -342,8 +328,7 @@ NETWORKS = {
 }
 # The oracle knows no groups.
 RULES = {
-    "tensat": TENSAT_RULES,
-    "library": tuple(rule for rule in ALL_RULES if rule.group is None),
+    name: tuple(rule for rule in rules if rule.group is None) for name, rules in RULE_SETS.items()
 }
 
 
@@ -386,7 +371,7 @@ def unfiltered(graph, rules, complete=False):
 
 
 @pytest.mark.parametrize("kind", FILTERS[1:])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(graph=graphs())
 def test_a_filter_takes_away_and_never_adds(kind, graph):
     """What is equal under a filter is equal without; if nothing was filtered, that is all there is."""
