@@ -6,18 +6,15 @@ with it. Does not run the optimisers.
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
+from benchmarks.apart import apart
 from benchmarks.models.entry import Feeds
 from tensaur.errors import RuntimeFailure
 from tensaur.runtime.compare import agree
-from tensaur.runtime.session import one_line, open_session
+from tensaur.runtime.session import open_session
 from tensaur.runtime.timing import Limits, race
 
 
@@ -45,7 +42,6 @@ class Measured:
 
 
 CONTROL = "control"
-Result = TypeVar("Result")
 
 
 def measure(
@@ -55,24 +51,12 @@ def measure(
     faults: dict[str, str] = {}
     for name, path in contestants.items():
         try:
-            _apart(_run, path, feeds[0])
+            apart(_run, path, feeds[0])
         except RuntimeFailure as error:
             faults[name] = str(error)
     sound = {name: path for name, path in contestants.items() if name not in faults}
-    result = _apart(_race, original, sound, feeds, seconds)
+    result = apart(_race, original, sound, feeds, seconds)
     return Measured(result.seconds, result.ratios, faults)
-
-
-def _apart(function: Callable[..., Result], *arguments: object) -> Result:
-    """Call a function in a fresh process; RuntimeFailure if it fails or does not survive."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
-        try:
-            return pool.submit(function, *arguments).result()
-        except BrokenProcessPool as error:
-            raise RuntimeFailure("the runtime crashed") from error
-        except Exception as error:  # one model must not end the run of all
-            raise RuntimeFailure(one_line(error)) from error
 
 
 def _run(path: Path, feeds: Feeds) -> None:

@@ -1,13 +1,67 @@
-"""The latency table as text and as Markdown: one row a model, geometric means below."""
+"""Tables as aligned text and as Markdown, and the one of latencies: a row a model, means below."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 
 from benchmarks.environment import environment_text
 from benchmarks.measure import Measured
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells by row, numbers to the right but for the first column; what to know before, and notes."""
+
+    head: Sequence[str]
+    body: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    title: str = ""
+    remark: str = ""
+
+    def text(self) -> str:
+        """Return the table as aligned text."""
+        lines = [self.head, *self.body]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
+        table = "\n".join("  ".join(_pad(line, widths)).rstrip() for line in lines)
+        remark = textwrap.fill(self.remark, WIDTH)
+        return _joined([self.title, remark, table, "\n".join(self.notes)])
+
+    def markdown(self) -> str:
+        """Return the table as Markdown."""
+        lines = [self.head, ["---", *["---:"] * (len(self.head) - 1)], *self.body]
+        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        title = self.title and f"### {self.title}"
+        remark = textwrap.fill(self.remark, WIDTH)
+        return _joined([title, remark, table, "\n".join(f"- {note}" for note in self.notes)])
+
+
+# Of lines of running text.
+WIDTH = 110
+
+
+def tables_text(tables: Sequence[Table], about: Mapping[str, str]) -> str:
+    """Return tables as text, below what they rest on."""
+    return _joined([environment_text(about), *(table.text() for table in tables)])
+
+
+def tables_markdown(tables: Sequence[Table], about: Mapping[str, str]) -> str:
+    """Return tables as Markdown, below what they rest on."""
+    head = f"```\n{environment_text(about)}\n```"
+    return _joined([head, *(table.markdown() for table in tables)])
+
+
+def _joined(paragraphs: Sequence[str]) -> str:
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _pad(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+    return [
+        text.ljust(width) if column == 0 else text.rjust(width)
+        for column, (text, width) in enumerate(zip(line, widths, strict=True))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +80,18 @@ class Row:
 
 
 def as_text(rows: Sequence[Row], names: Sequence[str], about: Mapping[str, str]) -> str:
-    """Return the table as aligned text, with notes on what went wrong."""
-    head = ["model", "ms", *names]
-    body = [head, *_body(rows, names), *_means(rows, names)]
-    widths = [max(len(line[column]) for line in body) for column in range(len(head))]
-    lines = ["  ".join(_pad(line, widths)).rstrip() for line in body]
-    return "\n".join([environment_text(about), "", *lines, "", *_notes(rows)]).rstrip()
+    """Return the latency table as aligned text, with notes on what went wrong."""
+    return tables_text([_latency(rows, names, "ms")], about)
 
 
 def as_markdown(rows: Sequence[Row], names: Sequence[str], about: Mapping[str, str]) -> str:
-    """Return the table as Markdown."""
-    head = ["model", "unchanged, ms", *names]
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *_body(rows, names), *_means(rows, names)]
-    table = ["| " + " | ".join(line) + " |" for line in lines]
-    notes = [f"- {note}" for note in _notes(rows)]
-    return "\n".join(["```", environment_text(about), "```", "", *table, "", *notes]).rstrip()
+    """Return the latency table as Markdown."""
+    return tables_markdown([_latency(rows, names, "unchanged, ms")], about)
+
+
+def _latency(rows: Sequence[Row], names: Sequence[str], unchanged: str) -> Table:
+    body = [*_body(rows, names), *_means(rows, names)]
+    return Table(["model", unchanged, *names], body, _notes(rows))
 
 
 def _body(rows: Sequence[Row], names: Sequence[str]) -> list[list[str]]:
@@ -84,10 +135,3 @@ def _notes(rows: Sequence[Row]) -> list[str]:
             if not ratio.equal
         ]
     return notes
-
-
-def _pad(line: Sequence[str], widths: Sequence[int]) -> list[str]:
-    return [
-        text.ljust(width) if column == 0 else text.rjust(width)
-        for column, (text, width) in enumerate(zip(line, widths, strict=True))
-    ]

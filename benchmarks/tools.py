@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.apart import end_of
 from benchmarks.models.entry import Entry
 
 # How long beyond its limit an optimiser may take before it is stopped, as a share and in seconds.
@@ -108,9 +109,9 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 def _fault(code: int, text: str) -> str:
     if code < 0:
-        return f"crashed: {signal.Signals(-code).name}"
+        return end_of(code)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = lines[-1] if lines else "no message"
     if len(last) > _MESSAGE_LIMIT:
         last = last[:_MESSAGE_LIMIT] + "..."
-    return f"exit code {code}: {last}"
+    return f"{end_of(code)}: {last}"
