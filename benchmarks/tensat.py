@@ -15,8 +15,8 @@ from tensaur.ir.rule import ROUNDING, Rule
 from tensaur.ir.term import AttrVar, OpVar, Term, Var, derived
 from tensaur.ir.types import Fact
 from tensaur.ops import Add, Conv, Mul, add, concat, conv, matmul, mul, pad, relu, split
-from tensaur.rules.axes import is_axis
-from tensaur.rules.conditions import alike_but, ranks_at_least, same_type, static
+from tensaur.rules.axes import is_axis, normal
+from tensaur.rules.conditions import alike_but, ranks_at_least, same_type, shape_of, static
 from tensaur.rules.products import sizes_along
 from tensaur.rules.windows import is_ungrouped
 
@@ -32,6 +32,13 @@ def differ(first: int, second: int, fact: Fact) -> bool:
     """Whether two axes of a value are not the same one."""
     rank = len(static(fact))
     return first % rank != second % rank
+
+
+@derived
+def is_product_axis(axis: int, position: int, left: Fact, right: Fact) -> bool:
+    """Whether an attribute names axis number `position`, from the right below 0, of a product."""
+    rank = max(len(shape_of(left)), len(shape_of(right)))
+    return normal(axis, rank) == rank + position
 
 
 @derived
@@ -119,7 +126,7 @@ _PRODUCTS = (
         concat(matmul(x, w), matmul(x, v), axis=n),
         matmul(x, concat(w, v, axis=-1)),
         ranks_at_least(2, x, w, v),
-        is_axis(n, -1, w),
+        is_product_axis(n, -1, x, w),
         alike_but(-1, w, v),
     ),
     _rule(
@@ -127,7 +134,7 @@ _PRODUCTS = (
         concat(matmul(x, w), matmul(y, w), axis=n),
         matmul(concat(x, y, axis=-2), w),
         ranks_at_least(2, x, y, w),
-        is_axis(n, -2, x),
+        is_product_axis(n, -2, x, w),
         alike_but(-2, x, y),
     ),
 )
