@@ -307,7 +307,7 @@ def graphs(draw):
     return builder.build([Output("o", values[-1]), Output("p", values[-2])])
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(graph=graphs())
 def test_saturation_with_merged_pairs_is_that_of_algorithm_one(graph):
     engine, _ = compared(graph, (*SINGLE, NARROW, LOW), "none", multi=30, iterations=30)
@@ -316,10 +316,19 @@ def test_saturation_with_merged_pairs_is_that_of_algorithm_one(graph):
 
 @pytest.mark.parametrize("phases", [False, True], ids=["together", "phases"])
 @pytest.mark.parametrize("kind", FILTERS)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(graph=graphs())
 def test_every_iteration_does_what_the_oracle_does_in_that_order(kind, phases, graph):
     compared(graph, EXPLOSIVE, kind, phases=phases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phases", [False, True], ids=["together", "phases"])
+@pytest.mark.parametrize("kind", FILTERS)
+@settings(max_examples=300)
+@given(graph=graphs())
+def test_on_many_graphs_every_iteration_does_what_the_oracle_does(kind, phases, graph):
+    compared(graph, EXPLOSIVE, kind, multi=1, iterations=3, phases=phases)
 
 
 NETWORKS = {
@@ -371,7 +380,7 @@ def unfiltered(graph, rules, complete=False):
 
 
 @pytest.mark.parametrize("kind", FILTERS[1:])
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(graph=graphs())
 def test_a_filter_takes_away_and_never_adds(kind, graph):
     """What is equal under a filter is equal without; if nothing was filtered, that is all there is."""
