@@ -24,7 +24,7 @@ from tensaur.ir.term import (
 from tensaur.ir.types import DType, Fact, TensorType
 from tensaur.synth.trial import applications
 from tensaur.taso.equation import Unstated, equation
-from tensaur.taso.statement import stated
+from tensaur.taso.statement import state
 from tensaur.taso.wire import parse_rules
 from tests.taso.files import (
     ADD,
@@ -118,7 +118,7 @@ RULES = {
 
 def read(data):
     (record,) = parse_rules(collection(data))
-    return record, stated(equation(7, record))
+    return record, state(equation(7, record)).rule
 
 
 def numbers_of(record):

@@ -20,12 +20,6 @@ def has_kernel(weight: Fact, height: int, width: int) -> bool:
 
 
 @derived
-def differ(first: Fact, second: Fact) -> bool:
-    """Whether the shapes of two values are known and not the same."""
-    return static(first) != static(second)
-
-
-@derived
 def groups(data: Fact, weight: Fact) -> int:
     """How often a weight's input channels go into the channels of its data."""
     sizes = (shape_of(data)[1], *shape_of(weight)[:2])

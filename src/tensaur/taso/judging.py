@@ -13,14 +13,19 @@ from tensaur.ir.term import Apply, AttrVar, Derived, Term, Var, subterms
 from tensaur.ops import Concat, Conv
 from tensaur.rules.conditions import same_type
 from tensaur.synth.counterexample import Counterexample
-from tensaur.synth.verify import Verification, verify
-from tensaur.taso.conditions import differ
+from tensaur.synth.trial import Trial
+from tensaur.synth.verify import Coverage, Verification, verify
+from tensaur.taso.drawing import drawn
 from tensaur.taso.equation import Equation, Unstated, equation
 from tensaur.taso.repeats import signature
-from tensaur.taso.statement import stated
+from tensaur.taso.statement import Statement, state
 from tensaur.taso.wire import RuleRecord
 
 Say = Callable[[str], None]
+
+# Of instances that are made for a rule: how many are wanted, and drawn for that at most.
+_TRIALS, _ATTEMPTS = 100, 3_000
+_FAILURES = 12  # how many counterexamples to look at for the smallest
 
 
 class Outcome(Enum):
@@ -94,12 +99,13 @@ def _judge_once(item: Equation, first: dict[str, Judged]) -> Judged:
 
 def _judge(item: Equation) -> Judged:
     try:
-        rule = stated(item)
+        statement = state(item)
     except Unstated as error:
         return Judged(item.number, Outcome.UNKNOWN, item, reason=str(error))
+    rule = statement.rule
     if item.is_trivial:
         return Judged(item.number, Outcome.SAME, item, rule)
-    found = _tried(rule)
+    found = _tried(statement, rule)
     if found.verified:
         return Judged(item.number, Outcome.VERIFIED, item, rule, found.instances)
     if found.counterexample is None:
@@ -111,30 +117,23 @@ def _judge(item: Equation) -> Judged:
         item,
         rule,
         counterexample=found.counterexample,
-        narrowed=next((one for one in _narrowings(rule) if _tried(one).verified), None),
+        narrowed=next((one for one in _narrowings(rule) if _tried(statement, one).verified), None),
     )
 
 
-def _tried(rule: Rule) -> Verification:
-    """Verify a rule, and special cases of it that random instances seldom meet."""
-    whole = verify(rule)
-    if whole.counterexample is not None:
-        return whole
-    for case in _cases(rule):
-        found = verify(case)
-        if found.counterexample is not None:
-            return found
-    return whole
-
-
-def _cases(rule: Rule) -> Iterator[Rule]:
-    """Yield a rule that joins weights for two groups, and for one group and unequal weights."""
-    groups, joined = _group_variables(rule), _joined_weights(rule)
-    if joined and groups:
-        yield _with_groups(rule, groups, 2)
-        unequal = tuple(differ(first, second) for first, second in joined)
-        ungrouped = _with_groups(rule, groups, 1)
-        yield replace(ungrouped, when=(*ungrouped.when, *unequal))
+def _tried(statement: Statement, rule: Rule) -> Verification:
+    """Verify a rule, on instances that are made for it first."""
+    trial = Trial(rule, seed=0)
+    for instance, application in drawn(
+        rule, statement.values, statement.equation, seed=0, attempts=_ATTEMPTS
+    ):
+        trial.consider(instance, application)
+        if len(trial.tested) >= _TRIALS or len(trial.failures) >= _FAILURES:
+            break
+    if not trial.failures:
+        return verify(rule)
+    smallest = min(trial.failures, key=lambda item: item.size)
+    return Verification(rule.name, (Coverage(rule.name, tuple(trial.tested)),), smallest)
 
 
 def _narrowings(rule: Rule) -> Iterator[Rule]:

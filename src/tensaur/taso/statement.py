@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tensaur import ops
@@ -42,7 +43,20 @@ _EXACT = {"concat", "split", "part", "relu"}
 _AXES, _GROUPS, _PADS, _SIZES = "nmkl", "gh", "pq", "sr"
 
 
-def stated(equation: Equation) -> Rule:
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A rule that says the same as an equation.
+
+    `values` are what its attributes are, by name, inner ones first: as numbers or as computed from the
+    types of inputs.
+    """
+
+    equation: Equation
+    rule: Rule
+    values: Mapping[str, Any]
+
+
+def state(equation: Equation) -> Statement:
     """Return the rule that says the same as an equation; Unstated if there is none."""
     if len(set(equation.finds)) < len(equation.finds):
         raise Unstated("it finds one value twice")
@@ -56,13 +70,14 @@ def stated(equation: Equation) -> Rule:
         return (source if isinstance(item, Name) or item in known else target).term(item)
 
     kinds = {item.kind for item in operations((*equation.finds, *equation.makes))}
-    return Rule(
+    rule = Rule(
         f"taso-{equation.number}",
         finds if len(finds) > 1 else finds[0],
         make,
         when=(*source.conditions, *type_conditions(equation, written)),
         exactness=EXACT if kinds <= _EXACT else ROUNDING,
     )
+    return Statement(equation, rule, source.values)
 
 
 def literal_window(window: Window) -> dict[str, Any] | None:
@@ -139,15 +154,19 @@ class _Source(_Terms):
 
     def __init__(self) -> None:
         super().__init__()
+        self.values: dict[str, Any] = {}
         self._used: dict[str, int] = {}
 
-    def _variable(self, letters: str) -> AttrVar:
+    def _variable(self, letters: str, value: Any = None) -> AttrVar:
         turn, place = divmod(self._used.get(letters, 0), len(letters))
         self._used[letters] = self._used.get(letters, 0) + 1
-        return AttrVar(letters[place] + (str(turn) if turn else ""))
+        name = letters[place] + (str(turn) if turn else "")
+        if value is not None:
+            self.values[name] = value
+        return AttrVar(name)
 
     def _axis(self, item: Operation) -> AttrVar:
-        axis = self._variable(_AXES)
+        axis = self._variable(_AXES, item.axis)
         self.conditions.append(is_axis(axis, item.axis, self.term(ranked_like(item))))
         return axis
 
@@ -157,11 +176,12 @@ class _Source(_Terms):
         return sizes
 
     def _group(self, item: Operation) -> AttrVar:
-        return self._variable(_GROUPS)
+        return self._variable(_GROUPS, _groups(self, item))
 
     def _window(self, item: Operation, window: Window) -> dict[str, Any]:
-        pads = self._variable(_PADS)
-        self.conditions.append(equal(pads, self._padding(item, window)))
+        padding = self._padding(item, window)
+        pads = self._variable(_PADS, padding)
+        self.conditions.append(equal(pads, padding))
         return {"strides": window.strides, "pads": pads, "dilations": (1, 1)}
 
 
@@ -178,11 +198,15 @@ class _Target(_Terms):
         return sizes_along(joined.axis, *(self.term(typed_like(i)) for i in joined.inputs))
 
     def _group(self, item: Operation) -> Derived:
-        return groups(*(self.term(typed_like(entry)) for entry in item.inputs))
+        return _groups(self, item)
 
     def _window(self, item: Operation, window: Window) -> dict[str, Any]:
         pads = self._padding(item, window)
         return {"strides": window.strides, "pads": pads, "dilations": (1, 1)}
+
+
+def _groups(terms: _Terms, item: Operation) -> Derived:
+    return groups(*(terms.term(typed_like(entry)) for entry in item.inputs))
 
 
 def _last_join(item: Expression, axis: int) -> Operation | None:

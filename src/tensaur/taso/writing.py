@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -69,7 +70,8 @@ def file_text(name: str, judged: Sequence[Judged]) -> str:
 
 
 def _docstring(name: str, judged: Sequence[Judged]) -> Iterator[str]:
-    yield f'"""TASO\'s rules of {name.encode("ascii", "backslashreplace").decode()!r} as rules of Tensaur.'
+    plain = re.sub(r"[^\w.-]", "?", name, flags=re.ASCII)
+    yield f'"""TASO\'s rules of {plain} as rules of Tensaur.'
     yield ""
     yield f"{count(judged)}."
     yield "Written by `tensaur rules import-taso`; use it with `tensaur optimize MODEL.ONNX --rules`."
