@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -127,8 +128,7 @@ class Budget:
         """
         fitting = (self.limits.match_bytes - self._held) // 4 // (8 * max(1, columns))
         seconds = self._matching_until - self.clock()
-        whole = MATCHING_SHARE * self.limits.seconds
-        return max(1024, int(min(fitting, _coarse(seconds, whole) * MATCHES_PER_SECOND)))
+        return max(1024, int(min(fitting, _coarse(seconds) * MATCHES_PER_SECOND)))
 
     def _remaining(self) -> float:
         return self._deadline - self._reserved - self.clock()
@@ -165,12 +165,8 @@ class Budget:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _coarse(seconds: float, whole: float) -> float:
-    """Round up to a half, a quarter, ... of the whole.
-
-    What is found then depends on the clock only when much of the time has gone, not on the load.
-    """
-    part = whole
-    while seconds < part / 2 > 0:
-        part /= 2
-    return part
+def _coarse(seconds: float) -> float:
+    """Round up to a power of two, so that what is found hangs on the clock only if it is far behind."""
+    if not 0 < seconds < math.inf:
+        return max(0.0, seconds)
+    return 2.0 ** math.ceil(math.log2(seconds))
