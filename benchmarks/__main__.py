@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-TABLES = ("latency",)
+TABLES = ("latency", "saturation")
 
 
 def main() -> int:
