@@ -25,6 +25,10 @@ class TypeMismatch(TensaurError):
     """An operator was given inputs that it does not accept."""
 
 
+class EmptySpace(TensaurError):
+    """A window operator was given data without any position in space, which runtimes refuse."""
+
+
 class RuleError(TensaurError):
     """A rule is malformed: an unbound variable, a wrong arity, an unknown attribute."""
 

@@ -492,11 +492,8 @@ def rule_graph(rules: Sequence[Rule], rng: Random, tries: int = 200) -> Planted 
 def _instance(rule: Rule, rng: Random, tries: int) -> Instance | None:
     if rule.group is not None:
         rule = rule.instance(rng.choice((2, 3)))
-    sampler = InstanceSampler(rule, rng)
-    # Few operators of the runtime take double precision.
-    sampler._dtypes = tuple(dtype for dtype in sampler._dtypes if dtype is not DType.FLOAT64) or (
-        DType.FLOAT32,
-    )
+    # Few operators of the runtime take double precision or other floats.
+    sampler = InstanceSampler(rule, rng, without=(DType.FLOAT64, DType.BFLOAT16))
     for _ in range(tries):
         for instance in sampler.draw():
             if rng.random() < 0.3:

@@ -32,6 +32,7 @@ from tensaur.ops.window import (
     draw_window,
     filled,
     padded,
+    require_space,
     slide,
     window_count,
 )
@@ -198,6 +199,8 @@ class ConvTranspose(_Convolution):
         for i in range(rank):
             extent = window["dilations"][i] * (kernel[i] - 1) + 1 + window["output_padding"][i]
             pads = window["pads"][i] + window["pads"][rank + i]
+            if sizes[i] == 0:
+                raise ValueError("there is no space for windows")
             size = window["strides"][i] * (sizes[i] - 1) + extent - pads
             if isinstance(size, int) and size < 1:
                 raise ValueError(f"spatial axis {i} of the result has size {size}")
@@ -215,6 +218,7 @@ class ConvTranspose(_Convolution):
         return accumulate(self._spread, *operands)
 
     def _spread(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
+        require_space(x)
         rank = x.ndim - 2
         parts = [
             self._spread_group(part, filters)

@@ -23,6 +23,7 @@ from tensaur.ops.window import (
     Windowed,
     draw_window,
     padded,
+    require_space,
     slide,
     window_count,
 )
@@ -195,6 +196,8 @@ class _GlobalPool(Operator):
             return Fact(TensorType(dtype, None))
         if len(x.shape) < 3:
             raise ValueError(f"rank must be 3 or more, got {len(x.shape)}")
+        if 0 in x.shape[2:]:
+            raise ValueError("there is no space to pool")
         return Fact(TensorType(dtype, (*x.shape[:2], *(1,) * (len(x.shape) - 2))))
 
     def work(self, inputs: Sequence[Fact], output: Fact) -> Work:
@@ -202,9 +205,9 @@ class _GlobalPool(Operator):
 
     def evaluate(self, *inputs: Array | None) -> Array:
         function = type(self).function
-        return accumulate(
-            lambda x: function(x, axis=tuple(range(2, x.ndim)), keepdims=True), *present(inputs)
-        )
+        (x,) = present(inputs)
+        require_space(x)
+        return accumulate(lambda x: function(x, axis=tuple(range(2, x.ndim)), keepdims=True), x)
 
     @classmethod
     def sample(cls, rng: Random, output: TensorType, index: int = 0) -> Sample:

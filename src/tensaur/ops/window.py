@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from tensaur.errors import EmptySpace
 from tensaur.ir.dims import Dim, ceildiv, dim_min, floordiv
 from tensaur.ir.operator import OnnxField, Operator
 from tensaur.ir.types import Array, Fact
@@ -109,7 +110,9 @@ def same_pads(
 def window_count(
     size: Dim, kernel: Dim, stride: int, dilation: int, pads: tuple[int, int], ceil: bool = False
 ) -> Dim:
-    """Return how many windows fit along one axis; ValueError if none does."""
+    """Return how many windows fit along one axis; ValueError if none does, or there is no space."""
+    if size == 0:
+        raise ValueError("there is no space for windows")
     free = size + sum(pads) - dilation * (kernel - 1) - 1
     count = floordiv(free, stride) + 1
     if ceil:
@@ -120,8 +123,15 @@ def window_count(
     return count
 
 
+def require_space(x: Array) -> None:
+    """Raise EmptySpace unless an array has some position in space, as runtimes ask."""
+    if 0 in x.shape[2:]:
+        raise EmptySpace(f"shape {list(x.shape)} has no space for windows")
+
+
 def padded(x: Array, pads: Sizes, value: Any) -> Array:
-    """Pad the spatial axes of an array with one value."""
+    """Pad the spatial axes of an array with one value; EmptySpace if there is none to pad."""
+    require_space(x)
     if not any(pads):
         return x
     rank = x.ndim - 2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensaur.ir.dims import Dim
+from tensaur.ir.dims import Dim, is_positive
 from tensaur.ir.term import derived
 from tensaur.ir.types import Fact, Known, Shape
 from tensaur.rules.conditions import same_dim, shape_of, spread
@@ -221,7 +221,7 @@ def target_shape(source: Fact, target: Fact) -> Known:
     """A constant second input of Reshape that turns `source` into the shape of `target`.
 
     A symbolic dimension is copied (0) where both shapes have it at the same place, and at most one
-    other is computed (-1).
+    other is computed (-1): by division, so only where no other dimension can be 0.
     """
     shape = shape_of(target)
     before = source.shape or ()
@@ -232,6 +232,10 @@ def target_shape(source: Fact, target: Fact) -> Known:
         else:
             copied = position < len(before) and same_dim(before[position], dim)
             items.append(0 if copied else -1)
+    others = [dim for dim, item in zip(shape, items, strict=True) if item != -1]
+    divides = len(others) < len(shape)
+    if divides and not all(is_positive(dim) for dim in others):
+        raise ValueError(f"shape {list(shape)} may be that of no element")
     if items.count(-1) > 1 or 0 in [dim for dim in shape if isinstance(dim, int)]:
         raise ValueError(f"shape {list(shape)} is not writable")
     return Known.of(np.array(items, dtype=np.int64))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensaur.ir.dims import Dim, symbols
+from tensaur.ir.dims import Dim, is_positive, symbols
 from tensaur.ir.term import derived
 from tensaur.ir.types import DType, Fact, Known, Shape
 
@@ -258,6 +258,12 @@ def same_size(first: Fact, axis: int, second: Fact, other: int) -> bool:
     """Whether axis `axis` of one tensor is certainly as long as axis `other` of another."""
     a, b = shape_of(first), shape_of(second)
     return -len(a) <= axis < len(a) and -len(b) <= other < len(b) and same_dim(a[axis], b[other])
+
+
+@derived
+def not_empty(fact: Fact, axis: int) -> bool:
+    """Whether an axis certainly has some position."""
+    return is_positive(shape_of(fact)[axis])
 
 
 @derived

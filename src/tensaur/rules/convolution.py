@@ -45,6 +45,7 @@ from tensaur.rules.windows import (
     block_size,
     composed_shape,
     filter_shape,
+    flat_space,
     is_depthwise,
     is_pointwise,
     is_ungrouped,
@@ -274,7 +275,7 @@ _mixing = (
     constant(v, w),
     varying(x),
 )
-_flat = reshape(x, Const(Known.of((0, 0, -1))), allowzero=False)
+_flat = reshape(x, Const(flat_space(x)), allowzero=False)
 _flat_product = matmul(_matrix(w), _flat)
 
 _POINTWISE = (

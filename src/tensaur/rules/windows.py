@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tensaur.ir.dims import is_positive, product
 from tensaur.ir.operator import Operator
 from tensaur.ir.term import derived
 from tensaur.ir.types import Fact, Known
@@ -137,6 +138,23 @@ def matrix_shape(weight: Fact) -> Known:
     """The shape (O, everything else) of a weight with O filters, as an int64 vector."""
     shape = static(weight)
     return _vector([shape[0], math.prod(shape[1:])])
+
+
+@derived
+def flat_space(fact: Fact) -> Known:
+    """A second input of Reshape that makes one axis of all spatial ones.
+
+    Where their sizes are not known it is computed, by division, so then no other axis may be empty.
+    """
+    batch, channels, *space = shape_of(fact)
+    size = product(space)
+    if isinstance(size, int):
+        return _vector([0, 0, size])
+    if len(space) == 1:
+        return _vector([0, 0, 0])
+    if not (is_positive(batch) and is_positive(channels)):
+        raise ValueError("there may be no element")
+    return _vector([0, 0, -1])
 
 
 @derived

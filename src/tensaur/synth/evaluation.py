@@ -11,7 +11,7 @@ import numpy as np
 from tensaur.ir.operator import Absent, Project, evaluate
 from tensaur.ir.term import Tree, Var, tree_fact
 from tensaur.ir.types import Array, Fact
-from tensaur.synth.exact.element import Element, Undefined
+from tensaur.synth.exact.element import UNDEFINED, Element
 
 
 class Run:
@@ -75,7 +75,7 @@ class ExactRun(Run):
             inputs = [self._exact(item) for item in inputs]
         value = evaluate(tree.op, inputs)
         for array in value if isinstance(value, tuple) else (value,):
-            _require_numbers(array)
+            _mark_undefined(array)
         if not exact or isinstance(value, tuple) or value.ndim or value.dtype.kind not in "iuf":
             return value
         # NumPy takes a plain 0 that came out of a scalar for an integer tensor.
@@ -90,13 +90,13 @@ class ExactRun(Run):
         pass
 
 
-def _require_numbers(array: Array) -> None:
-    """Raise Undefined if NaN or an infinity has come out of plain numbers, such as the mean of nothing."""
+def _mark_undefined(array: Array) -> None:
+    """Replace NaN and infinities that came out of plain numbers, such as the mean of nothing."""
     if array.dtype != object:
         return
-    for item in array.reshape(-1):
+    for i, item in enumerate(array.reshape(-1)):
         if isinstance(item, float) and not math.isfinite(item):
-            raise Undefined(f"{item}")
+            array.flat[i] = UNDEFINED
 
 
 def objects(array: Array, number: Callable[[Any], Element]) -> Array:

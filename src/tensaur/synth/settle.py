@@ -6,7 +6,7 @@ Draws facts and data for proposed leaf types; knows nothing of terms.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from tensaur.ir.dims import Dim, symbol
 from tensaur.ir.types import KNOWN_LIMIT, DType, Fact, Known, TensorType
+from tensaur.synth.hints import Hint
 
 Proposal = TensorType | Known
 
@@ -32,19 +33,6 @@ class Leaf:
     fact: Fact
 
 
-@dataclass(slots=True)
-class Hint:
-    """What a rule's derived values say about the data of one variable.
-
-    `values` are plain values that stand beside it, `linked` the variables that stand beside it, and
-    `wanted` says that an attribute is computed from it.
-    """
-
-    values: list[Any] = field(default_factory=list)
-    linked: list[str] = field(default_factory=list)
-    wanted: bool = False
-
-
 _NO_HINT = Hint()
 
 
@@ -52,10 +40,15 @@ class Settling:
     """Decides for one instance which leaves are inputs, constants or literals, and what is symbolic."""
 
     def __init__(
-        self, rng: Random, hints: Mapping[str, Hint], proposals: Mapping[str, Proposal]
+        self,
+        rng: Random,
+        hints: Mapping[str, Hint],
+        constant: Mapping[str, bool],
+        proposals: Mapping[str, Proposal],
     ) -> None:
         self.rng = rng
         self.hints = hints
+        self.constant = constant
         self._models = proposals
         self.sizes: dict[str, int] = {}
         self._settled: dict[str, Known] = {}
@@ -69,18 +62,19 @@ class Settling:
     def leaf(self, name: str, proposal: Proposal) -> Leaf:
         """Settle one leaf."""
         rng = self.rng
+        forced = self.constant.get(name.partition(".")[0])
         if isinstance(proposal, Known):
-            return self._given(proposal)
+            return self._given(proposal, forced)
         hint = self.hints.get(name, _NO_HINT)
         proposal = self._shaped(proposal, hint)
         hints = [item for item in hint.values if isinstance(item, (int, float))]
         wish = 0.75 if hints else 0.5 if hint.wanted else self._literals
-        if rng.random() < wish:
+        if forced is not False and rng.random() < wish:
             value = self._literal(proposal, [*hints, *self._related(hint)])
             if value is not None:
                 self._settled[name] = value
                 return Leaf(value.type, value, Fact(value.type, value, constant=True))
-        if rng.random() < self._constants:
+        if forced if forced is not None else rng.random() < self._constants:
             return Leaf(proposal, None, Fact(proposal, None, constant=True))
         return Leaf(proposal, None, Fact(self._abstract(name, proposal)))
 
@@ -113,12 +107,12 @@ class Settling:
             kept.pop(0)
         return tuple(kept)
 
-    def _given(self, value: Known) -> Leaf:
+    def _given(self, value: Known, forced: bool | None) -> Leaf:
         kind = value.type
         draw = self.rng.random()
-        if draw < 0.7:
+        if draw < 0.7 and forced is not False:
             return Leaf(kind, value, Fact(kind, value, constant=True))
-        return Leaf(kind, value, Fact(kind, None, constant=draw < 0.85))
+        return Leaf(kind, value, Fact(kind, None, draw < 0.85 if forced is None else forced))
 
     def _literal(self, kind: TensorType, hints: list[Any]) -> Known | None:
         rng = self.rng

@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from tensaur.errors import EmptySpace
 from tensaur.ir.term import Tree, Var
 from tensaur.ir.types import Array, Fact
 from tensaur.synth.counterexample import Difference
 from tensaur.synth.data import Kind, fill
 from tensaur.synth.evaluation import ExactRun, objects
-from tensaur.synth.exact.element import Element, OutOfTier
+from tensaur.synth.exact.element import UNDEFINED, Element, OutOfTier
 from tensaur.synth.exact.rational import rational
 from tensaur.synth.exact.real import CONTEXT, Real, real
 from tensaur.synth.exact.residue import PRIME, Residue, degree, residue
@@ -107,6 +108,7 @@ class _Comparison:
         self._leaves = leaves
         self._rng = rng
         self._degree = 0
+        self._defined = False  # whether some element was compared on the last data
 
     def run(self) -> Outcome | None:
         """Compare on several data; None if the found side is defined for none."""
@@ -117,7 +119,11 @@ class _Comparison:
             found = self._found(data)
             if found is None:
                 continue
-            outcome = self._compare(data, found)
+            self._defined = False
+            compared = self._compare(data, found)
+            if compared is None or not (self._defined or compared.difference):
+                continue
+            outcome = compared
             done += 1
             if outcome.difference is not None or done == self._numbers.draws:
                 break
@@ -144,17 +150,19 @@ class _Comparison:
         run = self._run(data)
         try:
             return tuple(run.value(tree) for tree in self._finds)
-        except (ArithmeticError, ValueError, IndexError):
+        except (ArithmeticError, ValueError, IndexError, EmptySpace):
             return None  # not defined there
 
-    def _compare(self, data: Mapping[str, Array], found: tuple[Array, ...]) -> Outcome:
+    def _compare(self, data: Mapping[str, Array], found: tuple[Array, ...]) -> Outcome | None:
         run = self._run(data)
         made: list[Array] = []
         difference = None
         for number, tree in enumerate(self._makes):
             try:
                 made.append(run.value(tree))
-            except (ArithmeticError, ValueError, IndexError) as error:
+            except (ArithmeticError, EmptySpace):
+                return None  # no element has a value, or windows have no space
+            except (ValueError, IndexError) as error:
                 difference = Difference(number, f"the right side fails: {error}")
                 break
             difference = self._difference(number, found[number], made[-1])
@@ -165,16 +173,27 @@ class _Comparison:
     def _difference(self, output: int, expected: Array, actual: Array) -> Difference | None:
         if expected.shape != actual.shape:
             return Difference(output, f"shapes {expected.shape} and {actual.shape} differ")
+        if not expected.size:
+            self._defined = True
         for index in np.ndindex(expected.shape):
-            a: Any = expected[index]
-            b: Any = actual[index]
-            if not (isinstance(a, Element) or isinstance(b, Element)) and a == b:
-                continue
-            if self._numbers.differ(a, b):
-                return Difference(output, f"{a} is not {b} in {self._numbers.tier.value}", index)
-            if self._numbers.tier is Tier.PRIME:
-                self._degree = max(self._degree, degree(residue(a), residue(b)))
+            if self._differ(expected[index], actual[index]):
+                reason = f"{expected[index]} is not {actual[index]} in {self._numbers.tier.value}"
+                return Difference(output, reason, index)
         return None
+
+    def _differ(self, first: Any, second: Any) -> bool:
+        """Compare two elements; where the found side has no value the made one may have any."""
+        if first is UNDEFINED:
+            return False
+        self._defined = True
+        if second is UNDEFINED:
+            return True
+        if not (isinstance(first, Element) or isinstance(second, Element)) and first == second:
+            return False
+        a, b = self._numbers.number(first), self._numbers.number(second)
+        if isinstance(a, Residue) and isinstance(b, Residue):
+            self._degree = max(self._degree, degree(a, b))
+        return self._numbers.differ(a, b)
 
     def _error(self) -> float | None:
         if self._numbers.tier is not Tier.PRIME:
@@ -218,17 +237,14 @@ def _reals(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     return result.reshape(shape)
 
 
-def _reals_differ(a: Any, b: Any) -> bool:
-    first, second = real(a), real(b)
+def _reals_differ(first: Real, second: Real) -> bool:
     if first.value.is_infinite() or second.value.is_infinite():
         return first.value != second.value
     return abs(first.value - second.value) > 2 * (first.error + second.error)
 
 
 _EXACT = (
-    _Numbers(
-        Tier.PRIME, residue, _residues, lambda a, b: residue(a).number != residue(b).number, 1
-    ),
-    _Numbers(Tier.RATIONAL, rational, _rationals, lambda a, b: rational(a) != rational(b), 3),
+    _Numbers(Tier.PRIME, residue, _residues, lambda a, b: a.number != b.number, 1),
+    _Numbers(Tier.RATIONAL, rational, _rationals, lambda a, b: a.value != b.value, 3),
     _Numbers(Tier.REAL, real, _reals, _reals_differ, 3),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -82,6 +83,11 @@ class Trial:
 
     def run(self, trials: int) -> None:
         """Draw until enough instances, failures or attempts."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the mean of nothing is a value here
+            self._run(trials)
+
+    def _run(self, trials: int) -> None:
         for instance, application in applications(self.rule, self._seed, MOST_ATTEMPTS):
             self.consider(instance, application)
             late = application.attempt > trials * ATTEMPTS_PER_TRIAL

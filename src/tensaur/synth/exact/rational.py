@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensaur.synth.exact.element import Element, OutOfTier, Undefined, exact_value, scalar
+from tensaur.synth.exact.element import UNDEFINED, Element, OutOfTier, exact_value
 
 Plain = int | Fraction
 _LARGEST_POWER = 64
@@ -28,41 +28,39 @@ class Rational(Element):
     def __repr__(self) -> str:
         return str(self.value)
 
-    def __add__(self, other: Any) -> Rational:
-        return Rational(self.value + plain(other))
+    def of(self, number: Any) -> Any:
+        """Return a plain number as a rational one."""
+        return rational(number)
 
-    __radd__ = __add__
+    def plus(self, other: Rational) -> Rational:
+        """Return the sum."""
+        return Rational(self.value + other.value)
+
+    def minus(self, other: Rational) -> Rational:
+        """Return the difference."""
+        return Rational(self.value - other.value)
+
+    def times(self, other: Rational) -> Rational:
+        """Return the product."""
+        return Rational(self.value * other.value)
+
+    def over(self, other: Rational) -> Any:
+        """Return the quotient."""
+        if not other.value:
+            return UNDEFINED
+        value = Fraction(self.value) / other.value
+        return Rational(value.numerator if value.denominator == 1 else value)
+
+    def power(self, other: Rational) -> Any:
+        """Return a small whole power."""
+        exponent = int(other.value)
+        if exponent != other.value or abs(exponent) > _LARGEST_POWER:
+            raise OutOfTier("power")
+        result = Rational(self.value ** abs(exponent))
+        return result if exponent >= 0 else Rational(1).over(result)
 
     def __neg__(self) -> Rational:
         return Rational(-self.value)
-
-    def __sub__(self, other: Any) -> Rational:
-        return Rational(self.value - plain(other))
-
-    def __rsub__(self, other: Any) -> Rational:
-        return Rational(plain(other) - self.value)
-
-    def __mul__(self, other: Any) -> Rational:
-        return Rational(self.value * plain(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Rational:
-        return _quotient(self.value, plain(other))
-
-    def __rtruediv__(self, other: Any) -> Rational:
-        return _quotient(plain(other), self.value)
-
-    def __pow__(self, other: Any) -> Rational:
-        exponent = plain(other)
-        if not isinstance(exponent, int) or abs(exponent) > _LARGEST_POWER:
-            raise OutOfTier("power")
-        if exponent < 0:
-            return _quotient(1, self.value**-exponent)
-        return Rational(self.value**exponent)
-
-    def __rpow__(self, other: Any) -> Rational:
-        return Rational(plain(other)) ** self
 
     def __abs__(self) -> Rational:
         return Rational(self.value if self.value >= 0 else -self.value)
@@ -80,45 +78,32 @@ class Rational(Element):
         return bool(self.value)
 
     def __lt__(self, other: Any) -> bool:
-        return bool(self.value < _comparable(other))
+        return bool(self.value < self._comparable(other))
 
     def __le__(self, other: Any) -> bool:
-        return bool(self.value <= _comparable(other))
+        return bool(self.value <= self._comparable(other))
 
     def __gt__(self, other: Any) -> bool:
-        return bool(self.value > _comparable(other))
+        return bool(self.value > self._comparable(other))
 
     def __ge__(self, other: Any) -> bool:
-        return bool(self.value >= _comparable(other))
+        return bool(self.value >= self._comparable(other))
 
     def __eq__(self, other: Any) -> bool:
-        return bool(self.value == _comparable(other))
+        return bool(self.value == self._comparable(other))
 
     def __ne__(self, other: Any) -> bool:
-        return bool(self.value != _comparable(other))
+        return bool(self.value != self._comparable(other))
 
     __hash__: Any = None
 
-
-def plain(number: Any) -> Plain:
-    """Return an int or Fraction; OutOfTier for a float that may be rounded."""
-    number = scalar(number)
-    return number.value if type(number) is Rational else exact_value(number)
-
-
-def rational(number: Any) -> Rational:
-    """Return a plain number as a rational one; OutOfTier if that is not exact."""
-    return Rational(plain(number))
+    def _comparable(self, number: Any) -> Any:
+        if isinstance(number, (float, np.floating)) and math.isinf(number):
+            return float(number)
+        other = self._met(number)
+        return other < self if other is UNDEFINED else other.value  # which refuses
 
 
-def _comparable(number: Any) -> Any:
-    if isinstance(number, (float, np.floating)) and math.isinf(number):
-        return float(number)
-    return plain(number)
-
-
-def _quotient(a: Plain, b: Plain) -> Rational:
-    if not b:
-        raise Undefined("division by zero")
-    value = Fraction(a) / b
-    return Rational(value.numerator if value.denominator == 1 else value)
+def rational(number: Any) -> Any:
+    """Return a number as a rational one; OutOfTier if that is not exact."""
+    return number if isinstance(number, Element) else Rational(exact_value(number))

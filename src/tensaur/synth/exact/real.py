@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
-from tensaur.synth.exact.element import Element, OutOfTier, Undefined, exact_value, scalar
+from tensaur.synth.exact.element import UNDEFINED, Element, OutOfTier, exact_value
 
 DIGITS = 50
 # Thirteen digits more than are promised, so that rounding stays below the bound of one operation.
@@ -25,6 +25,7 @@ _ROUNDING = Decimal(10) ** -(DIGITS + 10)
 # How far a float constant may be from the number that is meant: a few units of the last place of float32,
 # in which ONNX stores attributes and models their constants.
 _UNCERTAIN = Decimal("4e-6")
+_LARGEST_POWER = 1000
 _ZERO, _ONE, _TWO, _HALF = Decimal(0), Decimal(1), Decimal(2), Decimal("0.5")
 _FAR = Decimal(12)  # erf differs from 1 by less than 1e-63 from here on
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
@@ -42,70 +43,61 @@ class Real(Element):
     def __repr__(self) -> str:
         return f"{self.value:.17g}"
 
-    def __add__(self, other: Any) -> Real:
-        b = other if type(other) is Real else real(other)
-        value = self.value + b.value
-        return Real(value, self.error + b.error + abs(value) * _ROUNDING)
+    def of(self, number: Any) -> Any:
+        """Return a plain number as a real one."""
+        return real(number)
 
-    __radd__ = __add__
+    def plus(self, other: Real) -> Real:
+        """Return the sum."""
+        value = self.value + other.value
+        return Real(value, self.error + other.error + abs(value) * _ROUNDING)
 
-    def __neg__(self) -> Real:
-        return Real(-self.value, self.error)
+    def minus(self, other: Real) -> Real:
+        """Return the difference."""
+        value = self.value - other.value
+        return Real(value, self.error + other.error + abs(value) * _ROUNDING)
 
-    def __sub__(self, other: Any) -> Real:
-        b = other if type(other) is Real else real(other)
-        value = self.value - b.value
-        return Real(value, self.error + b.error + abs(value) * _ROUNDING)
-
-    def __rsub__(self, other: Any) -> Real:
-        return real(other) - self
-
-    def __mul__(self, other: Any) -> Real:
-        b = other if type(other) is Real else real(other)
-        value = self.value * b.value
+    def times(self, other: Real) -> Real:
+        """Return the product."""
+        value = self.value * other.value
         error = abs(value) * _ROUNDING
         if self.error:
-            error += self.error * (abs(b.value) + b.error)
-        if b.error:
-            error += abs(self.value) * b.error
+            error += self.error * (abs(other.value) + other.error)
+        if other.error:
+            error += abs(self.value) * other.error
         return Real(value, error)
 
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Real:
-        b = other if type(other) is Real else real(other)
-        least = abs(b.value) - b.error
+    def over(self, other: Real) -> Any:
+        """Return the quotient."""
+        least = abs(other.value) - other.error
         if least <= 0:
-            raise Undefined("division by zero")
-        value = self.value / b.value
-        error = (self.error + abs(value) * b.error) / least
+            return UNDEFINED
+        value = self.value / other.value
+        error = (self.error + abs(value) * other.error) / least
         return Real(value, error + abs(value) * _ROUNDING)
 
-    def __rtruediv__(self, other: Any) -> Real:
-        return real(other) / self
-
-    def __pow__(self, other: Any) -> Real:
-        b = other if type(other) is Real else real(other)
-        whole = not b.error and b.value == b.value.to_integral_value()
+    def power(self, other: Real) -> Any:
+        """Return a power."""
+        whole = not other.error and other.value == other.value.to_integral_value()
         if not self.value or (self.value < 0 and not whole):
-            return self._power_of_zero(b)
-        if abs(b.value) > 1000:
+            return self._power_of_zero(other)
+        if abs(other.value) > _LARGEST_POWER:
             raise OutOfTier("power")
-        value = self.value**b.value
-        share = abs(b.value) * self.error / abs(self.value)
-        if b.error:
-            share += abs(abs(self.value).ln()) * b.error
+        value = self.value**other.value
+        share = abs(other.value) * self.error / abs(self.value)
+        if other.error:
+            share += abs(abs(self.value).ln()) * other.error
         return Real(value, abs(value) * (2 * share + _ROUNDING))
 
-    def _power_of_zero(self, exponent: Real) -> Real:
+    def _power_of_zero(self, exponent: Real) -> Any:
         if abs(self.value) > self.error or exponent.value <= exponent.error:
-            raise Undefined("power of a number that is not positive")
+            return UNDEFINED
         if self.error:
             raise OutOfTier("power near zero")
         return Real(_ZERO)
 
-    def __rpow__(self, other: Any) -> Real:
-        return real(other) ** self
+    def __neg__(self) -> Real:
+        return Real(-self.value, self.error)
 
     def __abs__(self) -> Real:
         return Real(abs(self.value), self.error)
@@ -125,25 +117,32 @@ class Real(Element):
     # Where two numbers cannot be told apart, either answer is right for whatever is continuous.
 
     def __lt__(self, other: Any) -> bool:
-        return self.value < real(other).value
+        return self.value < self._comparable(other).value
 
     def __le__(self, other: Any) -> bool:
-        return self.value <= real(other).value
+        return self.value <= self._comparable(other).value
 
     def __gt__(self, other: Any) -> bool:
-        return self.value > real(other).value
+        return self.value > self._comparable(other).value
 
     def __ge__(self, other: Any) -> bool:
-        return self.value >= real(other).value
+        return self.value >= self._comparable(other).value
 
     def __eq__(self, other: Any) -> bool:
-        b = real(other)
+        b = self._comparable(other)
         if self.value != b.value and abs(self.value - b.value) <= self.error + b.error:
             raise OutOfTier("numbers too near to tell whether they are equal")
         return self.value == b.value
 
     def __ne__(self, other: Any) -> bool:
         return not self == other
+
+    def _comparable(self, other: Any) -> Real:
+        b = self._met(other)
+        if b is UNDEFINED:
+            return b < self  # which refuses
+        assert isinstance(b, Real)
+        return b
 
     __hash__: Any = None
 
@@ -161,19 +160,19 @@ class Real(Element):
 
     def expm1(self) -> Real:
         """Return exp(x) - 1."""
-        return self.exp() - _ONE_REAL
+        return self.exp().minus(Real(_ONE))
 
-    def log(self) -> Real:
-        """Return the natural logarithm; Undefined unless x is positive."""
+    def log(self) -> Any:
+        """Return the natural logarithm of a positive number."""
         if self.value <= 2 * self.error:
-            raise Undefined("logarithm of a number that is not positive")
+            return UNDEFINED
         value = self.value.ln()
         return Real(value, 2 * self.error / self.value + (abs(value) + _ROUNDING) * _ROUNDING)
 
-    def sqrt(self) -> Real:
-        """Return the square root; Undefined for negative numbers."""
+    def sqrt(self) -> Any:
+        """Return the square root of a number that is not negative."""
         if self.value + self.error < 0:
-            raise Undefined("square root of a negative number")
+            return UNDEFINED
         if self.value <= self.error:
             return Real(_ZERO, (2 * self.error).sqrt())
         value = self.value.sqrt()
@@ -208,10 +207,9 @@ class Real(Element):
         return Real(_sine(self.value + _PI / 2), self.error + _ROUNDING)
 
 
-def real(number: Any) -> Real:
-    """Return a plain number as a real one, in doubt if it is a float that may be rounded."""
-    number = scalar(number)
-    if isinstance(number, Real):
+def real(number: Any) -> Any:
+    """Return a number as a real one, in doubt if it is a float that may be rounded."""
+    if isinstance(number, Element):
         return number
     try:
         exact = exact_value(number)
@@ -225,9 +223,6 @@ def real(number: Any) -> Real:
         whole = value * exact.denominator == exact.numerator
         return Real(value, _ZERO if whole else abs(value) * _ROUNDING)
     return Real(Decimal(exact))
-
-
-_ONE_REAL = Real(_ONE)
 
 
 def _tanh_near_zero(x: Decimal) -> Decimal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from tensaur.synth.exact.element import Element, OutOfTier, Undefined, exact_value, scalar
+from tensaur.synth.exact.element import UNDEFINED, Element, OutOfTier, exact_value
 
 PRIME = 2**61 - 1
 _LARGEST_POWER = 64
@@ -31,66 +31,50 @@ class Residue(Element):
     def __repr__(self) -> str:
         return str(self.number)
 
-    def __add__(self, other: Any) -> Residue:
-        if type(other) is not Residue:
-            other = residue(other)
+    def of(self, number: Any) -> Any:
+        """Return a plain number as a residue."""
+        return residue(number)
+
+    def plus(self, other: Residue) -> Residue:
+        """Return the sum."""
+        number = (self.number + other.number) % PRIME
         if not (self.below or other.below):
-            above = self.above if self.above > other.above else other.above
-            return Residue((self.number + other.number) % PRIME, above)
+            return Residue(number, self.above if self.above > other.above else other.above)
         above = max(self.above + other.below, other.above + self.below)
-        return Residue((self.number + other.number) % PRIME, above, self.below + other.below)
+        return Residue(number, above, self.below + other.below)
 
-    __radd__ = __add__
+    def minus(self, other: Residue) -> Residue:
+        """Return the difference."""
+        return self.plus(-other)
 
-    def __neg__(self) -> Residue:
-        return Residue(-self.number % PRIME, self.above, self.below)
-
-    def __sub__(self, other: Any) -> Residue:
-        return self + -residue(other)
-
-    def __rsub__(self, other: Any) -> Residue:
-        return (-self).__add__(other)
-
-    def __mul__(self, other: Any) -> Residue:
-        if type(other) is not Residue:
-            other = residue(other)
+    def times(self, other: Residue) -> Residue:
+        """Return the product."""
         return Residue(
             self.number * other.number % PRIME,
             self.above + other.above,
             self.below + other.below,
         )
 
-    __rmul__ = __mul__
+    def over(self, other: Residue) -> Any:
+        """Return the quotient."""
+        if not other.number:
+            return UNDEFINED
+        return self.times(Residue(pow(other.number, -1, PRIME), other.below, other.above))
 
-    def inverse(self) -> Residue:
-        """Return 1 / x; Undefined for 0."""
-        if not self.number:
-            raise Undefined("division by zero")
-        return Residue(pow(self.number, -1, PRIME), self.below, self.above)
-
-    def __truediv__(self, other: Any) -> Residue:
-        return self * residue(other).inverse()
-
-    def __rtruediv__(self, other: Any) -> Residue:
-        return self.inverse().__mul__(other)
-
-    def __pow__(self, other: Any) -> Residue:
-        exponent = residue(other)
-        if exponent.above or exponent.below or exponent.number > _LARGEST_POWER:
+    def power(self, other: Residue) -> Residue:
+        """Return a small power."""
+        n = other.number
+        if other.above or other.below or n > _LARGEST_POWER:
             raise OutOfTier("power")
-        n = exponent.number
         return Residue(pow(self.number, n, PRIME), n * self.above, n * self.below)
 
-    def __rpow__(self, other: Any) -> Residue:
-        return residue(other) ** self
+    def __neg__(self) -> Residue:
+        return Residue(-self.number % PRIME, self.above, self.below)
 
 
-def residue(number: Any) -> Residue:
-    """Return the residue of a plain number; OutOfTier if that is not exact."""
-    if isinstance(number, Residue):
-        return number
-    number = scalar(number)
-    if isinstance(number, Residue):
+def residue(number: Any) -> Any:
+    """Return a number as a residue; OutOfTier if that is not exact."""
+    if isinstance(number, Element):
         return number
     value = exact_value(number)
     if isinstance(value, Fraction):
