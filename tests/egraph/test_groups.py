@@ -93,7 +93,7 @@ def reached(graph, rules, model, multi):
     """Explore and extract the proven best; pairs of pairs of pairs need three iterations."""
     egraph = EGraph()
     root = egraph.load(graph)
-    Explorer(egraph, rules, Limits(nodes=6000, seconds=1e6, iterations=4, multi=multi)).run()
+    Explorer(egraph, rules, Limits(nodes=4000, seconds=1e6, iterations=4, multi=multi)).run()
     space = Space(egraph, root, graph.constants, never)
     prices = np.array([model.estimate(query) for query in space.queries], dtype=float)
     problem = space.problem(prices, np.zeros(len(prices), dtype=bool), None)
@@ -103,9 +103,14 @@ def reached(graph, rules, model, multi):
 
 
 @pytest.mark.parametrize(
-    "model", [Launches(), FreeSplits()], ids=lambda model: type(model).__name__
+    ("singles", "model"),
+    [
+        pytest.param((), Launches(), id="multi-only-launches"),
+        pytest.param((), FreeSplits(), id="multi-only-free-splits"),
+        pytest.param(SINGLES, Launches(), id="library-launches"),
+        pytest.param(SINGLES, FreeSplits(), id="library-free-splits", marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("singles", [(), SINGLES], ids=["multi-only", "library"])
 @pytest.mark.parametrize(
     ("graph", "rounds"),
     [(nasrnn(512, steps=1, shared=False), 3), (bert_tensat(1024, layers=1), 2)],
