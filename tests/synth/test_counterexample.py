@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tensaur.ir.rule import ROUNDING, Rule
-from tensaur.ir.term import AttrVar, Tree, Var
+from tensaur.ir.term import AttrVar, Const, Tree, Var
 from tensaur.ir.types import DType, Fact, TensorType
-from tensaur.ops import Add, Mul, matmul, relu, transpose
+from tensaur.ops import Add, Mul, add, matmul, mul, relu, transpose
+from tensaur.rules.axes import compose
+from tensaur.rules.conditions import like
 from tensaur.synth.counterexample import Counterexample, Difference, array_text
 from tensaur.synth.settle import Leaf
 from tensaur.synth.verify import verify
@@ -65,3 +67,20 @@ def test_several_outputs_are_numbered():
     assert example is not None
     assert "output out1 = " in example.text()
     assert example.difference.output == 1
+
+
+def test_the_data_of_a_counterexample_are_simple():
+    rule = Rule("third", add(x, x), mul(x, Const(like(x, 3.0))), (), ROUNDING)
+    example = verify(rule).counterexample
+    assert example is not None
+    assert example.size <= 4
+    assert all(set(array.ravel()) <= {0, 1, 2, 3} for array in example.data.values())
+
+
+def test_a_wrong_element_is_shown_rather_than_a_wrong_shape():
+    p, q = AttrVar("p"), AttrVar("q")
+    twice = transpose(transpose(x, perm=p), perm=q)
+    example = verify(Rule("order", twice, transpose(x, perm=compose(p, q)))).counterexample
+    assert example is not None
+    assert example.difference.index is not None
+    assert max(example.leaves["x"].type.shape or ()) <= 2

@@ -8,7 +8,7 @@ shared variables are only proposals: `instances` types the whole from the leaves
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -22,7 +22,7 @@ from tensaur.synth.hints import Conditions, Hint
 from tensaur.synth.settle import Proposal
 
 _RANKS = (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5)
-_SIZES = (1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 1, 2, 3, 2, 0)
+SIZES = (1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 1, 2, 3, 2, 0)
 _DRAWS = 16  # samples of one operator, of which the one that fits best is taken
 
 
@@ -46,7 +46,10 @@ class Draft:
 
 
 class Drafting:
-    """Draws drafts for one one-way rule; no first result has an element type of `without`."""
+    """Draws drafts for one one-way rule.
+
+    The first result has dimensions out of `sizes`, and no element type of `without`.
+    """
 
     def __init__(
         self,
@@ -55,11 +58,13 @@ class Drafting:
         hints: Mapping[str, Hint],
         constant: Mapping[str, bool],
         without: Collection[DType] = (),
+        sizes: Sequence[int] = SIZES,
     ) -> None:
         self.rule = rule
         self.rng = rng
         self._hints = hints
         self._constant = constant
+        self._sizes = sizes
         self._dtypes = [dtype for dtype in _dtypes(rule) if dtype not in without]
         self._lengths = _member_lengths(rule)
         self._conditions = Conditions(rule)
@@ -77,13 +82,13 @@ class Drafting:
 
     def _output(self) -> TensorType:
         rank = self.rng.choice(_RANKS)
-        shape = tuple(self.rng.choice(_SIZES) for _ in range(rank))
+        shape = tuple(self.rng.choice(self._sizes) for _ in range(rank))
         return TensorType(self.rng.choice(self._dtypes), shape)
 
     def _vary(self, output: TensorType) -> TensorType:
         shape = list(output.shape or ())
         if shape and self.rng.random() < 0.7:
-            shape[self.rng.randrange(len(shape))] = self.rng.choice(_SIZES)
+            shape[self.rng.randrange(len(shape))] = self.rng.choice(self._sizes)
         return TensorType(output.dtype, tuple(shape))
 
     def _walk(self, term: Term, output: Proposal | OtherType, draft: Draft, index: int = 0) -> bool:

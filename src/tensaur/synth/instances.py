@@ -17,7 +17,7 @@ from tensaur.errors import TypeMismatch
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import Bindings, NotApplicable, Tree, Var, resolve, tree_fact
 from tensaur.ir.types import DType, Fact, TensorType
-from tensaur.synth.drafts import Draft, Drafting
+from tensaur.synth.drafts import SIZES, Draft, Drafting
 from tensaur.synth.hints import collect_hints, forced_constancy, holds
 from tensaur.synth.settle import Leaf, Proposal, Settling
 
@@ -25,6 +25,7 @@ _SETTLINGS = 16  # ways to choose constants and symbols for one set of leaf type
 _PATIENCE = 6  # failures at one condition that never held before leaf types are given up
 _KEPT = 24  # drafts that gave an instance, to be tried again with other sizes
 _OTHER_SIZES = (0, 1, 2, 3, 4, 5)
+_SMALL = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,19 @@ class Instance:
 class InstanceSampler:
     """Draws well-typed instances of the find side of one one-way rule on which its conditions hold.
 
-    The first result is drawn with no element type of `without`.
+    The first result is drawn with no element type of `without`. With `small`, sizes are 1 or 2.
     """
 
-    def __init__(self, rule: Rule, rng: Random, without: Collection[DType] = ()) -> None:
+    def __init__(
+        self, rule: Rule, rng: Random, without: Collection[DType] = (), small: bool = False
+    ) -> None:
         self.rule = rule
         self.rng = rng
         self._hints = collect_hints(rule)
         self._constant = forced_constancy(rule)
-        self._drafting = Drafting(rule, rng, self._hints, self._constant, without)
+        sizes = _SMALL if small else SIZES
+        self._drafting = Drafting(rule, rng, self._hints, self._constant, without, sizes)
+        self._others = _SMALL if small else _OTHER_SIZES
         self._admitted = rule.dtypes
         self._kept: list[Draft] = []
         self._draws = 0
@@ -97,7 +102,7 @@ class InstanceSampler:
         def other(size: int) -> int:
             if size not in sizes:
                 stays = self.rng.random() < (0.85 if size == 1 else 0.4)
-                sizes[size] = size if stays else self.rng.choice(_OTHER_SIZES)
+                sizes[size] = size if stays else self.rng.choice(self._others)
             return sizes[size]
 
         def resize(proposal: Proposal) -> Proposal:

@@ -60,15 +60,19 @@ class OwnArithmetic:
         outcome = None
         for kind in self._kinds():
             data = {name: self._fill(name, kind) for name in self._instance.leaves}
-            try:
-                found = tuple(Run(data).value(tree) for tree in self._instance.finds)
-            except (*_FAULTS, EmptySpace):
-                continue
-            compared = self._compare(kind, data, found)
+            compared = self.compare(data, kind)
             outcome = compared or outcome
             if compared is not None and compared.difference is not None:
                 break
         return outcome
+
+    def compare(self, data: Mapping[str, Array], kind: Kind = Kind.INTEGERS) -> Outcome | None:
+        """Compare on given data of one kind; None if they are not admissible."""
+        try:
+            found = tuple(Run(data).value(tree) for tree in self._instance.finds)
+        except (*_FAULTS, EmptySpace):
+            return None
+        return self._compare(kind, data, found)
 
     def _kinds(self) -> list[Kind]:
         kinds: Sequence[Kind] = _KINDS[self._exactness]

@@ -16,12 +16,14 @@ from tensaur.ir.types import Fact, TensorType
 from tensaur.synth.counterexample import Counterexample
 from tensaur.synth.instances import Instance, InstanceSampler
 from tensaur.synth.own import OwnArithmetic
+from tensaur.synth.shrink import shrink
 from tensaur.synth.tiers import Outcome, Tier, decide
 
 ATTEMPTS_PER_TRIAL = 60  # drawn instances for one on which the rule applies, before less will do
 FEW_INSTANCES = 8  # what will do then
 MOST_ATTEMPTS = 20_000
-_FAILURES = 12  # how many counterexamples to look at for the smallest
+_FAILURES = 12  # how many counterexamples to look at for the smallest, and then among small ones
+_SMALL_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,15 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """An instance on which the two sides differ."""
+
+    instance: Instance
+    application: Application
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """What a rule makes of an instance: one tree for each found term, with the facts inferred.
 
@@ -50,9 +61,11 @@ class Application:
     attempt: int
 
 
-def applications(rule: Rule, seed: int, attempts: int) -> Iterator[tuple[Instance, Application]]:
+def applications(
+    rule: Rule, seed: int, attempts: int, small: bool = False
+) -> Iterator[tuple[Instance, Application]]:
     """Yield instances of a one-way rule on which it applies, with what it makes there."""
-    sampler = InstanceSampler(rule, Random(f"{rule.name}:{seed}"))
+    sampler = InstanceSampler(rule, Random(f"{rule.name}:{seed}"), small=small)
     for attempt in range(attempts):
         for instance in sampler.draw():
             application = _apply(rule, instance, attempt)
@@ -76,16 +89,24 @@ class Trial:
 
     def __init__(self, rule: Rule, seed: int) -> None:
         self.rule = rule
-        self.failures: list[Counterexample] = []
+        self.failures: list[Failure] = []
         self.tested: list[Tested] = []
         self._seed = seed
         self._random = np.random.default_rng(seed)
 
     def run(self, trials: int) -> None:
-        """Draw until enough instances, failures or attempts."""
+        """Draw until enough instances, failures or attempts; then look for smaller failures."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # the mean of nothing is a value here
             self._run(trials)
+            if self.failures:
+                self._run_small()
+
+    def _run_small(self) -> None:
+        for instance, application in applications(self.rule, self._seed, _SMALL_ATTEMPTS, True):
+            self.consider(instance, application)
+            if len(self.failures) >= 2 * _FAILURES:
+                break
 
     def _run(self, trials: int) -> None:
         for instance, application in applications(self.rule, self._seed, MOST_ATTEMPTS):
@@ -101,11 +122,11 @@ class Trial:
         if own is None:
             return
         if own.difference is not None:
-            self._fail(instance, application, own)
+            self.failures.append(Failure(instance, application, own))
             return
         outcome = decide(instance.finds, application.makes, instance.leaves, self._random)
         if outcome is not None and outcome.difference is not None:
-            self._fail(instance, application, outcome)
+            self.failures.append(Failure(instance, application, outcome))
             return
         leaves = tuple(leaf.type for leaf in instance.leaves.values())
         if outcome is None:
@@ -114,16 +135,28 @@ class Trial:
             tiers = (outcome.tier, Tier.OWN)
             self.tested.append(Tested(leaves, bool(instance.sizes), tiers, outcome.error))
 
-    def _fail(self, instance: Instance, application: Application, outcome: Outcome) -> None:
+    def counterexample(self) -> Counterexample | None:
+        """Return the failure that is easiest to read, its data made simple; None without failures."""
+        if not self.failures:
+            return None
+        failure = min(self.failures, key=_complexity)
+        instance, makes = failure.instance, failure.application.makes
+        own = OwnArithmetic(self.rule.exactness, instance, makes, self._random)
+        outcome = shrink(failure.outcome, instance.leaves, own.compare, self._random)
         assert outcome.difference is not None
-        example = Counterexample(
+        return Counterexample(
             self.rule.name,
             instance.finds,
-            application.makes,
+            makes,
             instance.leaves,
             outcome.data,
             outcome.expected,
             outcome.actual,
             outcome.difference,
         )
-        self.failures.append(example)
+
+
+def _complexity(failure: Failure) -> tuple[bool, bool, int]:
+    """Order failures: a wrong element before a wrong shape, some elements before none, then by size."""
+    difference, size = failure.outcome.difference, failure.instance.size
+    return (difference is None or difference.index is None, size == 0, size)

@@ -107,8 +107,7 @@ def verify(rule: Rule, seed: int = 0, trials: int = 60) -> Verification:
         trial.run(trials)
         coverages.append(Coverage(one_way.name, tuple(trial.tested)))
         if trial.failures:
-            smallest = min(trial.failures, key=lambda item: item.size)
-            return Verification(rule.name, tuple(coverages), smallest)
+            return Verification(rule.name, tuple(coverages), trial.counterexample())
     return Verification(rule.name, tuple(coverages), None)
 
 
