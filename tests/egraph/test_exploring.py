@@ -473,6 +473,28 @@ def test_a_pausing_rule_lets_others_work():
     assert all(rule.applied == 0 for rule in result.records[1].rules)
 
 
+def many_products(count):
+    """Return an e-graph of products of one left operand."""
+    egraph, *_ = load(*(tree(MatMul(), X, tree(leaf(f"w{i}", 4, 4))) for i in range(count)))
+    return egraph
+
+
+def test_multi_patterns_never_pause():
+    backoff = Schedule(backoff=Backoff(matches=1))
+    (share,) = run(many_products(8), SHARE, multi=1, schedule=backoff).records[0].rules
+    assert share.backed_off == 0
+    assert share.applied == 8 * 7 // 2
+
+
+def test_what_multi_patterns_found_in_time_is_applied_when_there_is_room():
+    egraph = many_products(40)
+    limit = egraph.node_count + 1000
+    result = run(egraph, SHARE, multi=1, nodes=limit)
+    assert 0 < result.records[0].applied < sum(record.applied for record in result.records)
+    assert result.stop is StopReason.NODE_LIMIT
+    assert limit - 10 < egraph.node_count <= limit
+
+
 def test_a_backoff_that_lets_nothing_through_is_refused():
     with pytest.raises(UsageError, match="backoff"):
         Backoff(matches=0)

@@ -118,7 +118,7 @@ class Descendants:
         up = neighbours(child, parent, self._size)
         self._edge_count = len(down.ends)
         layers, self._level = _levels(classes, down, up, self._size)
-        self._widest = max(len(layer.children) for layer in layers)
+        self._widest = max((len(layer.children) for layer in layers), default=0)
         return layers
 
     def _block(self, targets: IntArray, most: int) -> npt.NDArray[np.uint64]:

@@ -102,9 +102,12 @@ class Explorer:
         self._paused = self._scheduler.paused(number)
         waiting, self._left_over, self._busy = self._left_over, [], frozenset()
         stop: StopReason | None = None
-        for due in self._scheduler.phases(number):
+        *earlier, last = self._scheduler.phases(number)
+        for due in earlier:
             stop = stop or self._run_phase(number, due, [i for i in waiting if i.rule in due])
-        return stop
+        # What multi-patterns found while they were due is still applied when they are no more.
+        done = frozenset().union(*earlier)
+        return stop or self._run_phase(number, last, [i for i in waiting if i.rule not in done])
 
     def _run_phase(
         self, number: int, due: frozenset[int], waiting: Sequence[Candidates]
@@ -241,7 +244,7 @@ class Explorer:
         return left_over, room
 
     def _insert(self, item: Candidates, number: int, share: int) -> tuple[int, int]:
-        tally = self._tallies[item.rule]
+        tally, before = self._tallies[item.rule], self._egraph.node_count
         if self._filter is CycleFilter.VANILLA:
             descendants = Descendants(self._egraph, self._budget.check)
             if closes_cycle(descendants, [_uses(item, self._egraph)])[0].any():
@@ -255,7 +258,8 @@ class Explorer:
         if self._filter is CycleFilter.VANILLA:
             self._inserter.finish()
             ban_cycles(self._egraph, self._budget.is_over)
-        return inserted.done, inserted.nodes
+        # Under the vanilla filter, rebuilding has joined nodes and added literals meanwhile.
+        return inserted.done, self._egraph.node_count - before
 
     def _record(self, number: int) -> Iteration:
         return Iteration(

@@ -17,7 +17,8 @@ class Backoff:
     """Exponential backoff, as in egg (Willsey et al., POPL 2021, section 4.4).
 
     A rule with more than `matches` new matches in an iteration has none of them applied and pauses for
-    `iterations` iterations; both numbers double for that rule every time it happens.
+    `iterations` iterations; both numbers double for that rule every time it happens. Multi-pattern
+    rules, which have only few iterations to be applied in, never pause.
     """
 
     matches: int = 1000
@@ -73,7 +74,11 @@ class Scheduler:
     def exceeds(self, rule: int, matches: int, iteration: int) -> bool:
         """Tell whether a rule has found too much, in which case it pauses from the next iteration on."""
         backoff = self._schedule.backoff
-        if backoff is None or matches <= backoff.matches << self._pauses[rule]:
+        if (
+            backoff is None
+            or rule in self._many
+            or matches <= backoff.matches << self._pauses[rule]
+        ):
             return False
         self._until[rule] = iteration + 1 + (backoff.iterations << self._pauses[rule])
         self._pauses[rule] += 1
