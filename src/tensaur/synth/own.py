@@ -81,6 +81,9 @@ class OwnArithmetic:
             kinds = _INTEGERS
         elif self._exactness is not EXACT and dtype is DType.FLOAT32:
             kinds = [kind for kind in kinds if kind not in _UNFIT_FOR_SINGLE]
+        if any(0 in (leaf.type.static_shape or ()) for leaf in self._instance.leaves.values()):
+            # Where a sum is empty, its order decides whether a NaN beside it is ever multiplied.
+            kinds = [kind for kind in kinds if kind is not Kind.NAN]
         order = self._rng.permutation(len(kinds))
         return [kinds[i] for i in order[:_MOST_KINDS]]
 
