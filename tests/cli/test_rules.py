@@ -121,6 +121,7 @@ def test_quiet_is_the_exit_code_alone(run, tmp_path):
         (["none.py"], "none.py: no such file"),
         (["--library", "--only", "nonsense"], "nonsense"),
         (["--library", "--trials", "0"], "--trials"),
+        (["--library", "--seed", "-1"], "--seed"),
     ],
 )
 def test_wrong_usage_of_verify(run, arguments, fault):

@@ -28,9 +28,9 @@ _EXAMPLES = 40  # drawn instances, of which the one that is easiest to read is s
 
 app = typer.Typer(help="Look at rules and verify them.", no_args_is_help=True, epilog=EPILOG)
 
-Only = Annotated[str, typer.Argument(metavar="[PREFIX]", show_default=False)]
+Only = Annotated[str, typer.Argument(metavar="PREFIX", show_default=False)]
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
-RuleFile = Annotated[Path | None, typer.Argument(metavar="[FILE.PY]", show_default=False)]
+RuleFile = Annotated[Path | None, typer.Argument(metavar="FILE.PY", show_default=False)]
 Library = Annotated[bool, typer.Option("--library", help="Verify the rule library, not a file.")]
 Prefix = Annotated[
     str, typer.Option("--only", metavar="PREFIX", help="Only rules whose names begin with PREFIX.")
@@ -79,8 +79,9 @@ def verify_rules(
     """Try every rule of a file, or of the library, and say on what; print what refutes a rule."""
     if library == (file is not None):
         raise UsageError("verify takes a file of rules or --library, and not both")
-    if trials < 1:
-        raise UsageError(f"--trials: {trials} is below 1")
+    for option, value, least in (("--trials", trials, 1), ("--seed", seed, 0)):
+        if value < least:
+            raise UsageError(f"{option}: {value} is below {least}")
     rules = ALL_RULES if file is None else read_rules(file, _taken())
     chosen = [rule for rule in rules if rule.name.startswith(only)]
     if not chosen:

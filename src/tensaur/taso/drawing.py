@@ -88,7 +88,7 @@ class _Shapes:
             base = [rng.choice(_SIZES) for _ in range(rank)]
             return {name: self._varied(base) for name in self._names}
         channels, groups = rng.choice((1, 2)), rng.choice((1, 1, 2, 3))
-        data = [rng.choice((1, 2)), channels * groups, rng.randint(1, 4), rng.randint(1, 4)]
+        data = [rng.choice((1, 1, 2)), channels * groups, rng.randint(1, 3), rng.randint(1, 3)]
         filters = groups * rng.choice((1, 2))
         own = rng.random() < _OWN_FILTERS
         shapes = {}

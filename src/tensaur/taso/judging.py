@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 # Of instances that are made for a rule: how many are wanted, and drawn for that at most.
 _TRIALS, _ATTEMPTS = 100, 3_000
-_FAILURES = 12  # how many counterexamples to look at for the smallest
+_FAILURES = 12  # how many counterexamples to look at for the simplest
 
 
 class Outcome(Enum):
@@ -130,10 +130,10 @@ def _tried(statement: Statement, rule: Rule) -> Verification:
         trial.consider(instance, application)
         if len(trial.tested) >= _TRIALS or len(trial.failures) >= _FAILURES:
             break
-    if not trial.failures:
+    wrong = trial.counterexample()
+    if wrong is None:
         return verify(rule)
-    smallest = min(trial.failures, key=lambda item: item.size)
-    return Verification(rule.name, (Coverage(rule.name, tuple(trial.tested)),), smallest)
+    return Verification(rule.name, (Coverage(rule.name, tuple(trial.tested)),), wrong)
 
 
 def _narrowings(rule: Rule) -> Iterator[Rule]:
