@@ -15,6 +15,7 @@ from tensaur.egraph.match import Matches
 from tensaur.egraph.record import RuleTally
 from tensaur.egraph.relations import BoolArray, IntArray, pack_pair
 from tensaur.egraph.signature import Plan, Structure
+from tensaur.egraph.table import KeySet
 from tensaur.ir.rule import Rule
 
 
@@ -57,7 +58,7 @@ class Selector:
 
     def __init__(self, egraph: EGraph, rules: Sequence[Rule], budget: Budget) -> None:
         self._judge = Judge(egraph, rules, budget)
-        self._applied = [np.empty(0, np.int64) for _ in rules]
+        self._applied = [KeySet() for _ in rules]
 
     def select(
         self, matches: Matches, facts: IntArray, tally: RuleTally, enough: int
@@ -70,7 +71,7 @@ class Selector:
             return
         tally.matches += len(matches)
         keys = _match_keys(matches)
-        new = np.flatnonzero(~_member(keys, self._applied[matches.source.rule]))
+        new = np.flatnonzero(~self._applied[matches.source.rule].contains(keys))
         if not new.size:
             return
         judged = self._judge.judge(matches.take(new), facts, tally, enough)
@@ -86,8 +87,7 @@ class Selector:
         keys, matches = candidates.keys, candidates.matches
         if matches.source.mirror is not None:
             keys = np.concatenate([keys, _hash(matches, _mirrored(matches))])
-        both = np.concatenate([self._applied[candidates.rule], np.sort(keys)])
-        self._applied[candidates.rule] = np.sort(both, kind="stable")  # merges two sorted runs
+        self._applied[candidates.rule].add(keys)
 
 
 def _match_keys(matches: Matches) -> IntArray:
@@ -107,14 +107,6 @@ def _mirrored(matches: Matches) -> list[IntArray]:
     mirror, columns = matches.source.mirror, matches.columns
     assert mirror is not None
     return [*(columns[mirror[name]] for name in columns), *reversed(matches.roots)]
-
-
-def _member(keys: IntArray, of: IntArray) -> BoolArray:
-    if not of.size:
-        return np.zeros(len(keys), np.bool_)
-    at = np.minimum(np.searchsorted(of, keys), len(of) - 1)
-    result: BoolArray = of[at] == keys
-    return result
 
 
 def _first_of_mirrored(matches: Matches) -> IntArray:

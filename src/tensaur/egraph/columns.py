@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from tensaur.egraph.hashing import MASK60, hash_node, hash_nodes
 from tensaur.egraph.relations import BoolArray, IntArray, distinct_sorted, expand
+from tensaur.egraph.table import KeyTable
 
 
 class Column:
@@ -60,8 +61,8 @@ class NodeTable:
         self.alive, self.banned = Column(np.bool_), Column(np.bool_)
         self.count = 0
         self.live = 0
-        self._index: dict[int, int] = {}
-        self._staged: dict[int, int] = {}
+        self._index = KeyTable()
+        self._staged = KeyTable()
 
     @property
     def end(self) -> int:
@@ -72,7 +73,7 @@ class NodeTable:
         """Return the row with this symbol and these canonical children."""
         key = hash_node(symbol, kids)
         while True:
-            row = self._index.get(key)
+            row = self._index.get_one(key)
             if row is None or self._is(row, symbol, kids):
                 return row
             key = (key + 1) & MASK60
@@ -80,9 +81,10 @@ class NodeTable:
     def add_one(self, symbol: int, kids: tuple[int, ...], origin: int) -> int:
         """Append and commit a row that `find_one` did not find."""
         key = hash_node(symbol, kids)
-        while key in self._index:
+        while self._index.get_one(key) is not None:
             key = (key + 1) & MASK60
-        row = self._index[key] = self.end
+        row = self.end
+        self._index.set_one(key, row)
         for column, value in (
             (self.symbol, symbol), (self.arity, len(kids)), (self.start, self.kids.size),
             (self.origin, origin), (self.alive, True), (self.banned, False),
@@ -108,7 +110,7 @@ class NodeTable:
         keys = hash_nodes(symbol, kids)
         todo = np.arange(len(symbol))
         while todo.size:
-            found, new = self._reserve_rows(keys[todo].tolist())
+            found, new = self._reserve_rows(keys[todo])
             at = todo[new]
             self._append(symbol[at], kids[at], origin[at])
             fresh.append(at)
@@ -122,8 +124,8 @@ class NodeTable:
         """Keep the staged rows."""
         self.live += self.end - self.count
         self.count = self.end
-        self._index.update(self._staged)
-        self._staged.clear()
+        self._index.put(*self._staged.items())
+        self._staged = KeyTable()
 
     def rollback(self) -> None:
         """Forget the staged rows."""
@@ -140,7 +142,7 @@ class NodeTable:
                 column.resize(self.count)
             for column in (self.birth_kids, self.kids, self.kid_row):
                 column.resize(children)
-        self._staged.clear()
+        self._staged = KeyTable()
 
     def children(self, rows: IntArray, arity: int) -> IntArray:
         """Return the canonical children of rows that all have `arity`, one row each."""
@@ -163,9 +165,7 @@ class NodeTable:
         result = rows.copy()
         todo = np.arange(len(rows))
         while todo.size:
-            enter = self._index.setdefault
-            pairs = zip(keys[todo].tolist(), rows[todo].tolist(), strict=True)
-            found = np.array([enter(key, row) for key, row in pairs], np.int64)
+            found = self._index.setdefault(keys[todo], rows[todo])
             same = self.same(found, symbol[todo], kids[todo])
             result[todo[same]] = found[same]
             todo = todo[~same]
@@ -209,23 +209,33 @@ class NodeTable:
         start = int(self.start.view[old])
         kids = self.kids.view[start : start + int(self.arity.view[old])].tolist()
         key = hash_node(int(self.symbol.view[old]), tuple(kids))
-        while self._index[key] != old:
+        while self._index.get_one(key) != old:
             key = (key + 1) & MASK60
-        self._index[key] = new
+        self._index.set_one(key, new)
 
-    def _reserve_rows(self, keys: list[int]) -> tuple[IntArray, list[int]]:
-        index, staged, end = self._index.get, self._staged, self.end
-        found: list[int] = []
-        new: list[int] = []
-        for position, key in enumerate(keys):
-            row = index(key)
-            if row is None:
-                row = staged.get(key)
-                if row is None:
-                    row = staged[key] = end + len(new)
-                    new.append(position)
-            found.append(row)
-        return np.array(found, np.int64), new
+    def _reserve_rows(self, keys: IntArray) -> tuple[IntArray, IntArray]:
+        """Return a row for every key, and where keys that have none yet come first.
+
+        In the order of these places they get the next rows.
+        """
+        found = self._index.get(keys)
+        missing = np.flatnonzero(found < 0)
+        if not missing.size:
+            return found, missing
+        rows = self._staged.get(keys[missing])
+        new = np.flatnonzero(rows < 0)
+        if new.size:
+            distinct, first, inverse = np.unique(
+                keys[missing[new]], return_index=True, return_inverse=True
+            )
+            order = np.argsort(first)
+            row = np.empty(len(distinct), np.int64)
+            row[order] = np.arange(self.end, self.end + len(distinct))
+            self._staged.put(distinct, row)
+            rows[new] = row[inverse]
+            new = new[first[order]]
+        found[missing] = rows
+        return found, missing[new]
 
     def _append(self, symbol: IntArray, kids: IntArray, origin: IntArray) -> None:
         count, arity = kids.shape
