@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensaur.egraph.relations import BoolArray, IntArray
+from tensaur.egraph.relations import BoolArray, IntArray, distinct_sorted
 
 _EMPTY = -1
 _LEAST = 1 << 6
@@ -36,7 +36,7 @@ class KeySet:
         """Add keys, some of which may be there or equal."""
         new = keys[self._find(keys) < 0]
         if new.size:
-            self._place(np.unique(new))
+            self._place(distinct_sorted(np.sort(new)))
 
     def _find(self, keys: IntArray) -> IntArray:
         """Return the places of keys, -1 for those that are not there."""
