@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tensaur.cli import main
+from tensaur.errors import UnsoundRule
 from tensaur.options import Options
 from tensaur.rulefile import load_rules
 
@@ -14,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMANDS = ("optimize", "compare", "inspect", "demo", "rules list")
+COMMANDS = ("optimize", "compare", "inspect", "demo", "rules list", "rules show", "rules verify")
 
 
 def blocks(path, language):
@@ -39,7 +40,17 @@ def test_the_rules_of_the_guide_are_sound(tmp_path):
     ]
     path = tmp_path / "mine.py"
     path.write_text(code, encoding="utf-8")
-    assert [rule.name for rule in load_rules(path).rules] == ["mine-negate-twice", "mine-associate"]
+    assert [rule.name for rule in load_rules(path).rules] == ["mine-negate-twice", "mine-factor"]
+
+
+def test_the_wrong_rule_of_the_guide_is_refuted(tmp_path):
+    right, wrong = [
+        code for code in blocks(ROOT / "docs" / "writing-rules.md", "python") if "mine-factor" in code
+    ]
+    path = tmp_path / "mine.py"
+    path.write_text(f"{right}\nRULES = ({wrong.strip()},)\n", encoding="utf-8")
+    with pytest.raises(UnsoundRule, match="mine-factor is refuted"):
+        load_rules(path)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

