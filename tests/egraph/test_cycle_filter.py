@@ -102,7 +102,7 @@ def test_banning_leaves_no_cycle_and_every_class_extractable(egraph):
     assert ban_cycles(egraph) == 0
 
 
-@pytest.mark.parametrize("few", [0, 8, 400])
+@pytest.mark.parametrize("few", [0, 4, 512])
 @settings(max_examples=100)
 @given(egraph=egraphs())
 def test_only_rows_that_close_a_cycle_with_older_rows_are_banned(egraph, few):

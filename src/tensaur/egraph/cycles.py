@@ -14,9 +14,9 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from tensaur.egraph.components import Neighbours, neighbours
 from tensaur.egraph.egraph import EGraph
-from tensaur.egraph.relations import BoolArray, IntArray, distinct, expand
+from tensaur.egraph.levels import Levels, bit_at
+from tensaur.egraph.relations import BoolArray, IntArray, distinct
 
 
 class CycleFilter(Enum):
@@ -57,15 +57,6 @@ class Uses:
         return above.ravel(), below.ravel()
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """Classes of one level with the edges to their children: `starts` begins each class's edges."""
-
-    classes: IntArray
-    starts: IntArray
-    children: IntArray
-
-
 class Descendants:
     """Answers whether one class depends on another, in the e-graph as it was when first asked.
 
@@ -77,8 +68,7 @@ class Descendants:
     def __init__(self, egraph: EGraph, check: Callable[[], None]) -> None:
         self._egraph = egraph
         self._check = check
-        self._size = 0
-        self._layers: list[Layer] | None = None
+        self._levels: Levels | None = None
 
     def depends(self, above: IntArray, below: IntArray) -> BoolArray:
         """Tell for pairs of canonical classes whether the first is the second or depends on it.
@@ -86,53 +76,35 @@ class Descendants:
         Best asked for many pairs at once. In a cyclic e-graph, what is on or above a cycle has no level
         and is not answered for; nor are questions that would cost too much.
         """
-        if self._layers is None:
-            self._layers = self._sort()
+        if self._levels is None:
+            self._levels = self._sort()
+        levels = self._levels
         result: BoolArray = above == below
-        low = self._level[below]
-        asked = np.flatnonzero((self._level[above] > low) & (low >= 0))
-        targets = distinct(below[asked], self._size)
-        if not len(targets) or self._edge_count * (len(targets) / 8) > TOTAL_BYTES:
+        low = levels.level[below]
+        asked = np.flatnonzero((levels.level[above] > low) & (low >= 0))
+        targets = distinct(below[asked], levels.size)
+        if not len(targets) or levels.edge_count * (len(targets) / 8) > TOTAL_BYTES:
             return result
-        place = np.zeros(self._size, np.int64)
+        place = np.zeros(levels.size, np.int64)
         place[targets] = np.arange(len(targets))
         column = place[below[asked]]
         order = np.argsort(column, kind="stable")
-        words = max(1, BLOCK_BYTES // (8 * max(self._size, self._widest)))
+        words = max(1, BLOCK_BYTES // (8 * max(levels.size, levels.widest)))
         for begin in range(0, len(targets), 64 * words):
             block = targets[begin : begin + 64 * words]
             first, last = np.searchsorted(column, [begin, begin + len(block)], sorter=order)
             at = order[first:last]
-            bits = self._block(block, int(self._level[above[asked[at]]].max()))
-            result[asked[at]] = _bit(bits, above[asked[at]], column[at] - begin)
+            bits = levels.reach(block, int(levels.level[above[asked[at]]].max()), self._check)
+            result[asked[at]] = bit_at(bits, above[asked[at]], column[at] - begin)
         return result
 
-    def _sort(self) -> list[Layer]:
-        self._size = self._egraph.nodes.end
-        classes = np.flatnonzero(self._egraph.unions.compress() == np.arange(self._size))
-        nodes, find = self._egraph.nodes, self._egraph.unions.find_many
+    def _sort(self) -> Levels:
+        nodes, unions = self._egraph.nodes, self._egraph.unions
+        classes = np.flatnonzero(unions.compress() == np.arange(nodes.end))
         rows = np.flatnonzero(nodes.alive.view & ~nodes.banned.view)
-        parent = np.repeat(find(rows), nodes.arity.view[rows])
-        child = find(nodes.kids.view[nodes.edges_of(rows)])
-        down = neighbours(parent, child, self._size)
-        up = neighbours(child, parent, self._size)
-        self._edge_count = len(down.ends)
-        layers, self._level = _levels(classes, down, up, self._size)
-        self._widest = max((len(layer.children) for layer in layers), default=0)
-        return layers
-
-    def _block(self, targets: IntArray, most: int) -> npt.NDArray[np.uint64]:
-        """Return for the classes up to a level on which of the targets they depend, as bits."""
-        bits = np.zeros((self._size, (len(targets) + 63) // 64), np.uint64)
-        number = np.arange(len(targets), dtype=np.uint64)
-        bits[targets, number // np.uint64(64)] |= np.uint64(1) << (number % np.uint64(64))
-        least = int(self._level[targets].min())
-        assert self._layers is not None
-        for layer in self._layers[least + 1 : most + 1]:
-            self._check()
-            gathered = np.bitwise_or.reduceat(bits[layer.children], layer.starts, axis=0)
-            bits[layer.classes] |= gathered
-        return bits
+        parent = np.repeat(unions.find_many(rows), nodes.arity.view[rows])
+        child = unions.find_many(nodes.kids.view[nodes.edges_of(rows)])
+        return Levels(classes, parent, child, nodes.end)
 
 
 def closes_cycle(descendants: Descendants, uses: Sequence[Uses]) -> list[BoolArray]:
@@ -159,32 +131,3 @@ def _closes(uses: Uses, depends: BoolArray) -> BoolArray:
         np.logical_or(reach, reach[:, k, None] & reach[None, k], out=reach)
     result: BoolArray = np.logical_or.reduce([reach[i, i] for i in range(count)])
     return result
-
-
-def _bit(bits: npt.NDArray[np.uint64], row: IntArray, column: IntArray) -> BoolArray:
-    place = column.astype(np.uint64)
-    word = bits[row, (place // np.uint64(64)).astype(np.int64)]
-    result: BoolArray = ((word >> (place % np.uint64(64))) & np.uint64(1)).astype(np.bool_)
-    return result
-
-
-def _levels(
-    classes: IntArray, down: Neighbours, up: Neighbours, size: int
-) -> tuple[list[Layer], IntArray]:
-    """Sort classes into levels; those on or above a cycle get none and are never descended to."""
-    level, stamp = np.full(size, -1), np.empty(size, np.int64)
-    waiting = np.diff(down.starts)
-    layers: list[Layer] = []
-    ready = classes[waiting[classes] == 0]
-    while ready.size:
-        level[ready] = len(layers)
-        counts = down.starts[ready + 1] - down.starts[ready]
-        children = down.ends[expand(down.starts[ready], counts)]
-        layers.append(Layer(ready, np.cumsum(counts) - counts, children))
-        reached = up.ends[expand(up.starts[ready], up.starts[ready + 1] - up.starts[ready])]
-        np.subtract.at(waiting, reached, 1)
-        free = reached[waiting[reached] == 0]
-        number = np.arange(len(free))
-        stamp[free] = number
-        ready = free[stamp[free] == number]
-    return layers, level
