@@ -14,7 +14,7 @@ from types import FrameType
 
 # Rough speeds, on the safe side; they only decide how close to the time limit a run may go. Rebuilding
 # and filtering are measured as soon as there are so many nodes that fixed costs do not count.
-SECONDS_PER_NODE = 2e-6
+SECONDS_PER_NODE = 8e-7
 TELLING_NODES = 10_000
 MATCHES_PER_SECOND = 500_000
 # The part of the time left that an iteration may spend on matching.
