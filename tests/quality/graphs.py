@@ -496,7 +496,9 @@ def _instance(rule: Rule, rng: Random, tries: int) -> Instance | None:
     sampler = InstanceSampler(rule, rng, without=(DType.FLOAT64, DType.BFLOAT16))
     for _ in range(tries):
         for instance in sampler.draw():
-            if rng.random() < 0.3:
+            # What is measured has no empty inputs.
+            empty = any(0 in (leaf.type.shape or ()) for leaf in instance.leaves.values())
+            if not empty and rng.random() < 0.3:
                 return instance
     return None
 

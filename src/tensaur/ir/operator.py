@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tensaur.errors import TypeMismatch
+from tensaur.errors import EmptySpace, TypeMismatch
 from tensaur.ir.dims import Dim, product
 from tensaur.ir.types import (
     ABSENT,
@@ -214,13 +214,13 @@ def infer_fact(op: Operator, inputs: Sequence[Fact]) -> Fact:
         raise TypeMismatch(f"{op}: {len(inputs)} inputs given")
     try:
         fact = op.infer(*inputs)
-    except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+        if not inputs:
+            return fact
+        value = fact.value if fact.value is not None else _known_result(op, inputs, fact)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError, EmptySpace) as error:
         types = ", ".join(str(item.type) for item in inputs)
         raise TypeMismatch(f"{op}({types}): {error}") from error
-    if not inputs:
-        return fact
     constant = all(item.constant for item in inputs) and is_deterministic(op)
-    value = fact.value if fact.value is not None else _known_result(op, inputs, fact)
     return Fact(fact.type, value, constant)
 
 

@@ -24,6 +24,15 @@ from tensaur.ops.inference import (
 from tensaur.ops.numeric import present
 
 _BOOL = frozenset({DType.BOOL})
+# What is outside the range of these integers comes out by way of a wider one, as compiled code has it;
+# left to NumPy it depends on how many elements there are.
+_THROUGH = {
+    DType.INT8: np.int32,
+    DType.INT16: np.int32,
+    DType.UINT8: np.int32,
+    DType.UINT16: np.int32,
+    DType.UINT32: np.int64,
+}
 
 
 class Comparison(Binary):
@@ -166,6 +175,9 @@ class Cast(Operator):
         (x,) = present(inputs)
         if x.dtype == object and self.to.is_float:
             return x  # exact numbers stay exact
+        through = _THROUGH.get(self.to)
+        if x.dtype.kind == "f" and through is not None:
+            x = x.astype(through)
         return x.astype(self.to.numpy)
 
     @classmethod

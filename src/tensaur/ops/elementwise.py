@@ -146,7 +146,9 @@ class Pow(Elementwise):
     def evaluate(self, *inputs: Array | None) -> Array:
         a, b = present(inputs)
         if a.dtype == object or (a.dtype == b.dtype and a.dtype.kind not in "iu"):
-            return elementwise(np.power, a, b)
+            # Written out, since NumPy may round differently where one operand is stretched.
+            pair = (np.array(item) for item in np.broadcast_arrays(a, b))
+            return elementwise(np.power, *pair)
         # Integer powers of negative exponent are fractions before they are converted back.
         wide = np.float64 if a.dtype.kind in "iu" or b.dtype.kind in "iu" else np.float32
         return np.asarray(np.power(a.astype(wide), b.astype(wide))).astype(a.dtype)

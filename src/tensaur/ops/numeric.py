@@ -31,6 +31,9 @@ def _present(item: Array | None) -> Array:
 
 def elementwise(function: Callable[..., Any], *arrays: Array) -> Array:
     """Apply a NumPy function in the arrays' own type, through float32 where NumPy has no such loop."""
+    if not any(array.ndim for array in arrays):
+        # NumPy may round the function of a scalar and that of a vector of one element differently.
+        return elementwise(function, *(array.reshape(1) for array in arrays)).reshape(())
     try:
         return np.asarray(function(*arrays))
     except TypeError:

@@ -122,7 +122,7 @@ def plane_pads(pads: Ints) -> Ints:
 @derived
 def vector_shape(fact: Fact) -> Known:
     """The shape (C,) for a tensor with C channels, as an int64 vector."""
-    return _vector([_channels(fact, 1)])
+    return _full_shape([_channels(fact, 1)])
 
 
 @derived
@@ -130,14 +130,14 @@ def filter_shape(fact: Fact, weight: Fact, axis: int) -> Known:
     """The shape of a vector per channel of `fact` that runs along `axis` of a weight."""
     items = [1] * len(shape_of(weight))
     items[axis] = _channels(fact, 1)
-    return _vector(items)
+    return _full_shape(items)
 
 
 @derived
 def matrix_shape(weight: Fact) -> Known:
     """The shape (O, everything else) of a weight with O filters, as an int64 vector."""
     shape = static(weight)
-    return _vector([shape[0], math.prod(shape[1:])])
+    return _full_shape([shape[0], math.prod(shape[1:])])
 
 
 @derived
@@ -160,21 +160,21 @@ def flat_space(fact: Fact) -> Known:
 @derived
 def composed_shape(outer: Fact, inner: Fact) -> Known:
     """The shape of a weight with the filters of `outer` and all else of `inner`."""
-    return _vector([static(outer)[0], *static(inner)[1:]])
+    return _full_shape([static(outer)[0], *static(inner)[1:]])
 
 
 @derived
 def block_filters(weight: Fact) -> Known:
     """The shape (M * k * k, C, 1, 1) for the weight [C,M,k,k] of a transposed convolution."""
     channels, filters, *kernel = static(weight)
-    return _vector([filters * math.prod(kernel), channels, 1, 1])
+    return _full_shape([filters * math.prod(kernel), channels, 1, 1])
 
 
 @derived
 def block_bias(weight: Fact) -> Known:
     """The shape (M, k * k) for the weight [C,M,k,k] of a transposed convolution."""
     _, filters, *kernel = static(weight)
-    return _vector([filters, math.prod(kernel)])
+    return _full_shape([filters, math.prod(kernel)])
 
 
 @derived
@@ -204,6 +204,12 @@ def axes_but_first(weight: Fact) -> Ints:
 def column_of(fact: Fact) -> Known:
     """The shape (-1, 1, ...) that lets a vector per channel broadcast to a tensor."""
     return _vector([-1] + [1] * (len(shape_of(fact)) - 2))
+
+
+def _full_shape(items: Sequence[int]) -> Known:
+    if 0 in items:
+        raise ValueError("no second input of Reshape says 0: it copies a dimension")
+    return _vector(items)
 
 
 def _vector(items: Sequence[int]) -> Known:

@@ -67,7 +67,7 @@ class Drafting:
         self._sizes = sizes
         self._dtypes = [dtype for dtype in _dtypes(rule) if dtype not in without]
         self._lengths = _member_lengths(rule)
-        self._conditions = Conditions(rule)
+        self.conditions = Conditions(rule)
         self._about: dict[int, tuple[int, ...]] = {}
 
     def draw(self) -> Draft | None:
@@ -186,28 +186,29 @@ class Drafting:
         """Count the conditions that would not hold with this sample."""
         about = self._about.get(id(term))
         if about is None:
-            about = self._about[id(term)] = self._conditions.about(term)
+            about = self._about[id(term)] = self.conditions.about(term)
         if not about:
             return 0
         leaves = dict(draft.leaves)
         for item, proposal in zip(self._terms(term, sample, draft), sample.inputs, strict=False):
             if isinstance(item, Var) and not isinstance(proposal, OtherType):
                 leaves.setdefault(item.name, proposal)
-        facts = {name: self._fact(name, proposal) for name, proposal in leaves.items()}
+        facts = {name: self.fact(name, proposal) for name, proposal in leaves.items()}
         attrs, ops = dict(draft.attrs), dict(draft.ops)
         if isinstance(term.op, OpVar):
             ops.setdefault(term.op.name, sample.op)
         for name, value in term.attrs:
             if isinstance(value, AttrVar):
                 attrs.setdefault(value.name, getattr(sample.op, name))
-        return self._conditions.violated(about, Bindings(facts, attrs, ops, draft.lengths))
+        return self.conditions.violated(about, Bindings(facts, attrs, ops, draft.lengths))
 
     def _terms(self, term: Apply, sample: Sample, draft: Draft) -> list[Term]:
         if len(term.inputs) == 1 and isinstance(term.inputs[0], Seq):
             return []  # its length is not bound before the sample is chosen
         return list(term.inputs)
 
-    def _fact(self, name: str, proposal: Proposal) -> Fact:
+    def fact(self, name: str, proposal: Proposal) -> Fact:
+        """Return what a condition may see of a proposal."""
         constant = self._constant.get(name.partition(".")[0], False)
         if isinstance(proposal, Known):
             return Fact(proposal.type, proposal, constant)

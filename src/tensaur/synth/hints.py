@@ -30,7 +30,7 @@ from tensaur.ir.types import DType, Fact, TensorType
 
 _PROBES = ((), (1,), (2,), (2, 2), (2, 2, 2), (2, 2, 2, 2))  # shapes to ask a condition about
 _PROBED = 3  # variables of a condition that is asked about every combination
-_TRIED = 30  # times that a condition may fail before its answer is taken to lie in the data
+_TRIED = 300  # times that a condition may fail before its answer is taken to lie in the data
 
 
 @dataclass(slots=True)

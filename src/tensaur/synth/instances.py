@@ -19,6 +19,7 @@ from tensaur.ir.term import Bindings, NotApplicable, Tree, Var, resolve, tree_fa
 from tensaur.ir.types import DType, Fact, TensorType
 from tensaur.synth.drafts import SIZES, Draft, Drafting
 from tensaur.synth.hints import collect_hints, forced_constancy, holds
+from tensaur.synth.repair import Repair
 from tensaur.synth.settle import Leaf, Proposal, Settling
 
 _SETTLINGS = 16  # ways to choose constants and symbols for one set of leaf types
@@ -58,6 +59,7 @@ class InstanceSampler:
         self._constant = forced_constancy(rule)
         sizes = _SMALL if small else SIZES
         self._drafting = Drafting(rule, rng, self._hints, self._constant, without, sizes)
+        self._repair = Repair(rule, rng, self._hints, self._drafting, sizes)
         self._others = _SMALL if small else _OTHER_SIZES
         self._admitted = rule.dtypes
         self._kept: list[Draft] = []
@@ -71,7 +73,7 @@ class InstanceSampler:
         """
         self._draws += 1
         again = bool(self._kept) and self.rng.random() < self._repeats()
-        draft = self._resized(self.rng.choice(self._kept)) if again else self._drafting.draw()
+        draft = self._resized(self.rng.choice(self._kept)) if again else self._fresh()
         if draft is None:
             return
         patience = [_PATIENCE] * (len(self.rule.when) + 1)
@@ -83,6 +85,10 @@ class InstanceSampler:
                 yield instance
             if 0 in patience:
                 return
+
+    def _fresh(self) -> Draft | None:
+        draft = self._drafting.draw()
+        return draft if draft is None else self._repair.run(draft)
 
     def _repeats(self) -> float:
         """Return how often to vary a draft that worked: more often where few do."""

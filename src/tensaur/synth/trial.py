@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -24,6 +25,8 @@ FEW_INSTANCES = 8  # what will do then
 MOST_ATTEMPTS = 20_000
 _FAILURES = 12  # how many counterexamples to look at for the smallest, and then among small ones
 _SMALL_ATTEMPTS = 100
+# What another instance of the same operators and types counts; further ones are not looked at.
+_WORTH = (1.0, 0.3, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +112,17 @@ class Trial:
                 break
 
     def _run(self, trials: int) -> None:
+        seen: Counter[Hashable] = Counter()
+        worth = 0.0
         for instance, application in applications(self.rule, self._seed, MOST_ATTEMPTS):
-            self.consider(instance, application)
+            form = (instance.finds, tuple(leaf.type for leaf in instance.leaves.values()))
+            worth += _WORTH[min(seen[form], len(_WORTH) - 1)]
+            if seen[form] < len(_WORTH):
+                self.consider(instance, application)
+            seen[form] += 1
             late = application.attempt > trials * ATTEMPTS_PER_TRIAL
             wanted = FEW_INSTANCES if late else trials
-            if len(self.tested) >= wanted or len(self.failures) >= _FAILURES:
+            if worth >= wanted or len(self.failures) >= _FAILURES:
                 break
 
     def consider(self, instance: Instance, application: Application) -> None:

@@ -1,0 +1,166 @@
+"""Make a draft fit: change its leaf types and attributes until the terms are well typed and conditions hold.
+
+A walk from the result towards the leaves seldom gets types that agree where variables are shared; hill
+climbing over single changes soon does. Draws nothing anew and knows nothing of data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from tensaur.errors import TypeMismatch
+from tensaur.ir.operator import infer_fact
+from tensaur.ir.rule import Rule
+from tensaur.ir.term import AttrVar, Bindings, NotApplicable, Tree, Var, resolve, subterms
+from tensaur.ir.types import Fact, TensorType
+from tensaur.synth.drafts import Draft, Drafting
+from tensaur.synth.hints import Hint
+
+_STEPS = 40
+
+Shape = tuple[int, ...]
+
+
+class Repair:
+    """Repairs drafts of one one-way rule."""
+
+    def __init__(
+        self,
+        rule: Rule,
+        rng: Random,
+        hints: Mapping[str, Hint],
+        drafting: Drafting,
+        sizes: Sequence[int],
+    ) -> None:
+        self.rule = rule
+        self.rng = rng
+        self._hints = hints
+        self._conditions = drafting.conditions
+        self._every_condition = range(len(rule.when))
+        self._fact = drafting.fact
+        self._sizes = sizes
+        found = [item for term in rule.finds for item in subterms(term)]
+        self._attributes = sorted({item.name for item in found if isinstance(item, AttrVar)})
+
+    def run(self, draft: Draft) -> Draft:
+        """Return a draft that fits at least as well."""
+        faults = self._faults(draft)
+        for _ in range(_STEPS):
+            if not faults:
+                break
+            changed = self._changed(draft)
+            count = self._faults(changed)
+            if count <= faults:
+                draft, faults = changed, count
+        return draft
+
+    def _faults(self, draft: Draft) -> int:
+        """Count the found operators that are not well typed, and the conditions that do not hold."""
+        facts = {name: self._fact(name, kind) for name, kind in draft.leaves.items()}
+        bindings = Bindings(facts, draft.attrs, draft.ops, draft.lengths)
+        try:
+            trees = [resolve(term, bindings) for term in self.rule.finds]
+        except (NotApplicable, TypeError, ValueError, KeyError):
+            return 1_000_000
+        ill = sum(_Typing(facts).ill_typed(tree) for tree in trees)
+        return 2 * ill + self._conditions.violated(self._every_condition, bindings)
+
+    def _changed(self, draft: Draft) -> Draft:
+        if self._attributes and self.rng.random() < 0.4:
+            name = self.rng.choice(self._attributes)
+            return replace(draft, attrs={**draft.attrs, name: self._attribute(name, draft)})
+        names = [name for name, kind in draft.leaves.items() if isinstance(kind, TensorType)]
+        if not names:
+            return draft
+        name = self.rng.choice(names)
+        return replace(draft, leaves={**draft.leaves, name: self._leaf(name, draft)})
+
+    def _leaf(self, name: str, draft: Draft) -> TensorType:
+        kind = draft.leaves[name]
+        assert isinstance(kind, TensorType)
+        others = [item.shape for item in draft.leaves.values() if isinstance(item, TensorType)]
+        model = self.rng.choice([_static(shape) for shape in others])
+        form = self.rng.choice(_FORMS)
+        return TensorType(kind.dtype, form(self, _static(kind.shape), model))
+
+    def _attribute(self, name: str, draft: Draft) -> Any:
+        value = draft.attrs.get(name)
+        alike = [item for item in draft.attrs.values() if type(item) is type(value)]
+        hint = self._hints.get(name)
+        hinted = [item for item in hint.values if type(item) is type(value)] if hint else []
+        if self.rng.random() < 0.6 and (alike or hinted):
+            return self.rng.choice(alike + hinted)
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int):
+            return value + self.rng.choice((-1, 1))
+        if isinstance(value, tuple) and value and all(isinstance(item, int) for item in value):
+            place = self.rng.randrange(len(value))
+            return (*value[:place], value[place] + self.rng.choice((-1, 1)), *value[place + 1 :])
+        return value
+
+    # Forms of a leaf's shape, given its own and that of another leaf.
+
+    def same(self, own: Shape, other: Shape) -> Shape:
+        """Take the other shape."""
+        return other
+
+    def suffix(self, own: Shape, other: Shape) -> Shape:
+        """Take the last axes of the other shape."""
+        return other[self.rng.randint(0, len(other)) :]
+
+    def stretched(self, own: Shape, other: Shape) -> Shape:
+        """Take the other shape with some axes of size 1."""
+        return tuple(dim if self.rng.random() < 0.5 else 1 for dim in other)
+
+    def one_size(self, own: Shape, other: Shape) -> Shape:
+        """Change one axis, to a size of the other shape or any."""
+        if not own:
+            return own
+        place = self.rng.randrange(len(own))
+        size = self.rng.choice((*other, self.rng.choice(self._sizes)))
+        return (*own[:place], size, *own[place + 1 :])
+
+    def one_axis(self, own: Shape, other: Shape) -> Shape:
+        """Leave out the first axis, or put one before it."""
+        return own[1:] if own and self.rng.random() < 0.5 else (self.rng.choice(self._sizes), *own)
+
+
+_FORMS = (Repair.same, Repair.suffix, Repair.stretched, Repair.one_size, Repair.one_axis)
+
+
+class _Typing:
+    """Counts what is ill typed in trees over leaves of known facts."""
+
+    def __init__(self, facts: Mapping[str, Fact]) -> None:
+        self._facts = facts
+        self._known: dict[Tree, Fact | None] = {}
+
+    def ill_typed(self, tree: Tree | Var) -> int:
+        """Count the operators of a tree whose result has no type."""
+        self._fact(tree)
+        return sum(fact is None for fact in self._known.values())
+
+    def _fact(self, tree: Tree | Var) -> Fact | None:
+        if isinstance(tree, Var):
+            return self._facts.get(tree.name)
+        if tree not in self._known:
+            inputs = [self._fact(item) for item in tree.inputs]
+            self._known[tree] = _inferred(tree, [item for item in inputs if item is not None])
+        return self._known[tree]
+
+
+def _inferred(tree: Tree, inputs: list[Fact]) -> Fact | None:
+    if len(inputs) < len(tree.inputs):
+        return None
+    try:
+        return infer_fact(tree.op, inputs)
+    except TypeMismatch:
+        return None
+
+
+def _static(shape: Any) -> Shape:
+    return tuple(dim for dim in shape or () if isinstance(dim, int))
