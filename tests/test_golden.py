@@ -7,13 +7,13 @@ import pytest
 
 from tensaur import onnx_io
 from tensaur.cost.sizes import named_sizes
+from tensaur.ir.graph import ArrayData
 from tensaur.ir.operator import Weight
 from tensaur.ir.text import graph_text, parse_graph
 from tensaur.ops import OPERATORS
 from tensaur.options import Options
 from tensaur.pipeline import optimize
 from tensaur.runtime.build import model_of
-from tests.small import Data
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 ARROW = "=>\n"
@@ -28,7 +28,7 @@ def read(path):
     for node in graph.nodes:
         if isinstance(node.op, Weight):
             data = random.standard_normal(node.op.type.static_shape)
-            graph.constants[node.op.name] = Data(data.astype(node.op.type.dtype.numpy))
+            graph.constants[node.op.name] = ArrayData(data.astype(node.op.type.dtype.numpy))
     return text, graph
 
 
