@@ -22,7 +22,7 @@ from tensaur.errors import RuntimeFailure
 from tests.benchmarks import child
 
 WIDTHS = {"bert-tensat": 32, "nasrnn": 8, "nasrnn-unshared": 8, "nasnet-a": 2}
-SMALL = Case("nasrnn", ("tensat",), Limits(2000, 60.0, 4, 1), width=8, runs=1)
+SMALL = Case("nasrnn", ("tensat",), Limits(3000, 60.0, 6, 1), width=8, runs=1)
 
 
 def _small(case: Case) -> Case:
