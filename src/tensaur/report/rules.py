@@ -109,7 +109,7 @@ def _tried(item: Coverage) -> Iterator[str]:
     yield f"{item.instances} instances{symbolic}; {_ranks(item.ranks)}; {_types(item.dtypes)}"
     yield f"shapes {', '.join(name for name in _SHAPES if name in item.broadcasts)}"
     tiers = ", ".join(f"{tier.value} {item.tiers[tier]}" for tier in Tier if tier in item.tiers)
-    error = "" if item.error is None else f"; error of one below {item.error:.0e}"
+    error = f"; error of one below {item.error:.0e}" if item.error else ""
     yield f"{tiers}{error}"
 
 
