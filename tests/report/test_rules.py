@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tensaur import report
 from tensaur.ir.rule import ROUNDING, Rule
-from tensaur.ir.term import AttrVar, Var
-from tensaur.ops import add, matmul, neg, sub, transpose
+from tensaur.ir.term import AttrVar, OpVar, Var
+from tensaur.ops import Abs, Neg, add, concat, matmul, neg, split, sub, transpose
 from tensaur.rules.axes import compose
-from tensaur.rules.conditions import ranks_at_least
+from tensaur.rules.conditions import alike_but, ranks_at_least
+from tensaur.rules.products import sizes_along
 from tensaur.synth.trial import applications
 from tensaur.synth.verify import Coverage, Verification, verify
 
@@ -72,3 +73,14 @@ def test_a_rule_in_full():
     assert any(line.startswith("  after       ") for line in lines)
     assert text.count("Transpose{perm=") == 3
     assert "before" not in report.rule_text(rule, verify(rule, trials=5), None)
+
+
+def test_operator_variables_and_several_outputs_are_shown():
+    unary = OpVar("f", (Abs, Neg))
+    found = (unary(x), unary(y))
+    make = split(unary(concat(x, y, axis=-1)), axis=-1, sizes=sizes_along(-1, x, y))
+    rule = Rule("mine-joined", found, make, (alike_but(-1, x, y),))
+    lines = report.rule_text(rule, verify(rule, trials=3), None).splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("  found")] == ["?f(x)", "?f(y)"]
+    assert sum(line.startswith("  made") for line in lines) == 1
+    assert "  operator    ?f: Abs or Neg" in lines

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from tensaur.ir.rule import EXACT, FAST, ROUNDING, Rule
-from tensaur.ir.term import Derived, subterms
+from tensaur.ir.term import Derived, OpVar, subterms
 from tensaur.ir.types import DType
 from tensaur.synth.counterexample import Counterexample, side_text
 from tensaur.synth.instances import Instance
@@ -127,9 +127,13 @@ def _types(dtypes: Iterable[DType]) -> str:
 
 def _equation(rule: Rule) -> Iterator[tuple[str, str]]:
     yield from (("found", str(term)) for term in rule.finds)
-    yield from (("made", str(term)) for term in rule.makes)
+    made = rule.make if isinstance(rule.make, tuple) else (rule.make,)
+    yield from (("made", str(term)) for term in made)
     if rule.both_ways:
         yield "direction", "both ways"
+    terms = (term for root in rule.finds for term in subterms(root))
+    for variable in dict.fromkeys(term for term in terms if isinstance(term, OpVar)):
+        yield "operator", f"{variable}: {' or '.join(item.__name__ for item in variable.choices)}"
 
 
 def _computed(rule: Rule) -> tuple[Derived, ...]:
