@@ -46,6 +46,8 @@ class _Pool(Windowed):
         (x,) = inputs
         dtype = same_dtype(inputs, self.dtypes)
         window = self.written_out(len(self.kernel))
+        if any(pad >= size for pad, size in zip(window["pads"], self.kernel * 2, strict=True)):
+            raise ValueError(f"pads {list(window['pads'])} are not smaller than the window")
         if x.shape is None:
             return Fact(TensorType(dtype, None))
         rank = len(self.kernel)

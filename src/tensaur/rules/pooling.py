@@ -20,13 +20,14 @@ from tensaur.ops import (
     max_pool,
     pad,
 )
-from tensaur.rules.conditions import filled, lowest_filled, varying
+from tensaur.rules.conditions import equal, filled, lowest_filled, varying
 from tensaur.rules.windows import (
     is_pointwise,
     leaves_out_padding,
     no_pads,
     padded_more,
     pads_fit,
+    sees_input,
 )
 
 x, w, b, c = (Var(name) for name in "xwbc")
@@ -42,7 +43,7 @@ _POOLING = (
         "swap-mean",
         _mean(_conv(x, w)),
         _conv(_mean(x), w),
-        when=(is_pointwise(_conv, w), varying(x)),
+        when=(is_pointwise(_conv, w), sees_input(_mean), varying(x)),
         exactness=ROUNDING,
         both_ways=True,
     ),
@@ -50,7 +51,12 @@ _POOLING = (
         "swap-mean-with-bias",
         _mean(_conv(x, w, b)),
         _conv(_mean(x), w, b),
-        when=(is_pointwise(_conv, w), leaves_out_padding(_mean), varying(x)),
+        when=(
+            is_pointwise(_conv, w),
+            leaves_out_padding(_mean),
+            sees_input(_mean),
+            varying(x),
+        ),
         exactness=ROUNDING,
         both_ways=True,
     ),
@@ -59,6 +65,7 @@ _POOLING = (
         "swap-maximum",
         _monotone(_greatest(x)),
         _greatest(_monotone(x)),
+        when=(sees_input(_greatest),),
         exactness=ROUNDING,
         both_ways=True,
     ),
@@ -90,7 +97,12 @@ _PADDING = (
         "absorb-lowest-padding",
         max_pool(pad(x, c, **_padding), pads=_pads, **_pool_window),
         max_pool(x, pads=_more, **_pool_window),
-        when=(lowest_filled(c, -math.inf), pads_fit(_more, _pool_window["kernel"])),
+        # Rounded up, the number of windows counts what is padded otherwise than what is there.
+        when=(
+            lowest_filled(c, -math.inf),
+            pads_fit(_more, _pool_window["kernel"]),
+            equal(_pool_window["ceil_mode"], False),
+        ),
         exactness=ROUNDING,
     ),
     *(

@@ -71,6 +71,12 @@ def is_unpadded(window: Operator) -> bool:
 
 
 @derived
+def sees_input(pool: Operator) -> bool:
+    """Whether each window holds some element of the input; a dilated one may straddle it."""
+    return _all(pool, "dilations", 1) or _all(pool, "pads", 0)
+
+
+@derived
 def leaves_out_padding(pool: Operator) -> bool:
     """Whether a mean over windows counts no padding, so that the mean of a constant is that constant."""
     return not getattr(pool, "count_include_pad", False) or _all(pool, "pads", 0)

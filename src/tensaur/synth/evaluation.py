@@ -75,7 +75,7 @@ class ExactRun(Run):
             inputs = [self._exact(item) for item in inputs]
         value = evaluate(tree.op, inputs)
         for array in value if isinstance(value, tuple) else (value,):
-            _mark_undefined(array)
+            self._mark_special(array)
         if not exact or isinstance(value, tuple) or value.ndim or value.dtype.kind not in "iuf":
             return value
         # NumPy takes a plain 0 that came out of a scalar for an integer tensor.
@@ -86,17 +86,16 @@ class ExactRun(Run):
         floats = isinstance(item, np.ndarray) and item.dtype.kind == "f"
         return objects(item, self._number) if floats else item
 
+    def _mark_special(self, array: Array) -> None:
+        """Replace NaN and infinities that came out of plain numbers, such as the mean of nothing."""
+        if array.dtype != object:
+            return
+        for i, item in enumerate(array.reshape(-1)):
+            if isinstance(item, float) and not math.isfinite(item):
+                array.flat[i] = UNDEFINED if math.isnan(item) else self._number(item)
+
     def _look(self, value: Any) -> None:
         pass
-
-
-def _mark_undefined(array: Array) -> None:
-    """Replace NaN and infinities that came out of plain numbers, such as the mean of nothing."""
-    if array.dtype != object:
-        return
-    for i, item in enumerate(array.reshape(-1)):
-        if isinstance(item, float) and not math.isfinite(item):
-            array.flat[i] = UNDEFINED
 
 
 def objects(array: Array, number: Callable[[Any], Element]) -> Array:

@@ -73,29 +73,26 @@ class InstanceSampler:
         """
         self._draws += 1
         again = bool(self._kept) and self.rng.random() < self._repeats()
-        draft = self._resized(self.rng.choice(self._kept)) if again else self._fresh()
+        draft = self._resized(self.rng.choice(self._kept)) if again else self._drafting.draw()
         if draft is None:
             return
+        draft = self._repair.run(draft)
         patience = [_PATIENCE] * (len(self.rule.when) + 1)
         for _ in range(_SETTLINGS):
             instance = self._settle(draft, patience)
             if instance is not None:
-                if not again:
-                    self._keep(draft)
+                self._successes += not again
+                self._keep(draft)
                 yield instance
             if 0 in patience:
                 return
-
-    def _fresh(self) -> Draft | None:
-        draft = self._drafting.draw()
-        return draft if draft is None else self._repair.run(draft)
 
     def _repeats(self) -> float:
         """Return how often to vary a draft that worked: more often where few do."""
         return 0.2 if self._successes * 5 > self._draws else 0.5
 
     def _keep(self, draft: Draft) -> None:
-        self._successes += 1
+        self._repair.note(draft)
         if len(self._kept) < _KEPT:
             self._kept.append(draft)
         else:

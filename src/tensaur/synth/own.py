@@ -121,7 +121,7 @@ class OwnArithmetic:
         """Compare what was inferred for both sides, and what was inferred with what came out."""
         made = self._made_facts[output]
         try:
-            meet(self._found_facts[output], made)
+            meet(Fact(self._found_facts[output].type), Fact(made.type))
         except ValueError as error:
             return Difference(output, str(error))
         reason = _inferred_wrongly(made, actual, self._instance.sizes)

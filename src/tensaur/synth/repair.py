@@ -6,20 +6,22 @@ climbing over single changes soon does. Draws nothing anew and knows nothing of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 from tensaur.errors import TypeMismatch
-from tensaur.ir.operator import infer_fact
+from tensaur.ir.operator import Operator, infer_fact
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import AttrVar, Bindings, NotApplicable, Tree, Var, resolve, subterms
-from tensaur.ir.types import Fact, TensorType
+from tensaur.ir.types import Fact, Known, TensorType
 from tensaur.synth.drafts import Draft, Drafting
 from tensaur.synth.hints import Hint
 
 _STEPS = 40
+_WANDERING = (0, 0, 4, 8, 16)  # steps that a fitting draft is led away
 
 Shape = tuple[int, ...]
 
@@ -44,18 +46,39 @@ class Repair:
         self._sizes = sizes
         found = [item for term in rule.finds for item in subterms(term)]
         self._attributes = sorted({item.name for item in found if isinstance(item, AttrVar)})
+        self._seen: Counter[Hashable] = Counter()
+        self._values: defaultdict[str, set[Hashable]] = defaultdict(set)
 
     def run(self, draft: Draft) -> Draft:
-        """Return a draft that fits at least as well."""
-        faults = self._faults(draft)
+        """Return a draft that fits at least as well, some steps away from the first one that does.
+
+        What draws make fit is often trivial, such as a padding of nothing; further steps lead to what
+        has not been seen.
+        """
+        faults, novelty = self._faults(draft), self._novelty(draft)
+        left = self.rng.choice(_WANDERING)
         for _ in range(_STEPS):
-            if not faults:
+            left -= not faults
+            if left < 0:
                 break
             changed = self._changed(draft)
+            new = self._novelty(changed)
+            if not faults and new < novelty:
+                continue
             count = self._faults(changed)
             if count <= faults:
-                draft, faults = changed, count
+                draft, faults, novelty = changed, count, new
         return draft
+
+    def note(self, draft: Draft) -> None:
+        """Note that a draft gave an instance, so that others are sought."""
+        for feature in _features(draft):
+            self._seen[feature] += 1
+        for name, value in draft.attrs.items():
+            self._values[name].add(value)
+
+    def _novelty(self, draft: Draft) -> float:
+        return sum(1 / (1 + self._seen[feature]) for feature in _features(draft))
 
     def _faults(self, draft: Draft) -> int:
         """Count the found operators that are not well typed, and the conditions that do not hold."""
@@ -69,9 +92,14 @@ class Repair:
         return 2 * ill + self._conditions.violated(self._every_condition, bindings)
 
     def _changed(self, draft: Draft) -> Draft:
-        if self._attributes and self.rng.random() < 0.4:
-            name = self.rng.choice(self._attributes)
+        place = self.rng.random()
+        if self._attributes and place < 0.4:
+            weights = [1 / (1 + len(self._values[name])) for name in self._attributes]
+            (name,) = self.rng.choices(self._attributes, weights)
             return replace(draft, attrs={**draft.attrs, name: self._attribute(name, draft)})
+        if draft.ops and place < (0.5 if self._attributes else 0.3):
+            name = self.rng.choice(list(draft.ops))
+            return replace(draft, ops={**draft.ops, name: self._operator(draft.ops[name])})
         names = [name for name, kind in draft.leaves.items() if isinstance(kind, TensorType)]
         if not names:
             return draft
@@ -91,15 +119,30 @@ class Repair:
         alike = [item for item in draft.attrs.values() if type(item) is type(value)]
         hint = self._hints.get(name)
         hinted = [item for item in hint.values if type(item) is type(value)] if hint else []
-        if self.rng.random() < 0.6 and (alike or hinted):
+        if self.rng.random() < 0.4 and (alike or hinted):
             return self.rng.choice(alike + hinted)
+        return self._nearby(value)
+
+    def _operator(self, op: Operator) -> Operator:
+        names = type(op).field_names()
+        if not names:
+            return op
+        name = self.rng.choice(names)
+        try:
+            return replace(op, **{name: self._nearby(getattr(op, name))})
+        except (TypeError, ValueError):
+            return op
+
+    def _nearby(self, value: Any) -> Any:
+        """Return a value one step away, the same one for what has no steps."""
         if isinstance(value, bool):
             return not value
         if isinstance(value, int):
             return value + self.rng.choice((-1, 1))
         if isinstance(value, tuple) and value and all(isinstance(item, int) for item in value):
             place = self.rng.randrange(len(value))
-            return (*value[:place], value[place] + self.rng.choice((-1, 1)), *value[place + 1 :])
+            steps = (1, 1, 2, -1) if value[place] == 0 else (1, -1)
+            return (*value[:place], value[place] + self.rng.choice(steps), *value[place + 1 :])
         return value
 
     # Forms of a leaf's shape, given its own and that of another leaf.
@@ -130,6 +173,13 @@ class Repair:
 
 
 _FORMS = (Repair.same, Repair.suffix, Repair.stretched, Repair.one_size, Repair.one_axis)
+
+
+def _features(draft: Draft) -> Iterator[Hashable]:
+    yield from draft.attrs.items()
+    yield from draft.ops.items()
+    for name, kind in draft.leaves.items():
+        yield name, kind.type if isinstance(kind, Known) else kind
 
 
 class _Typing:

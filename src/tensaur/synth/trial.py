@@ -108,7 +108,8 @@ class Trial:
     def _run_small(self) -> None:
         for instance, application in applications(self.rule, self._seed, _SMALL_ATTEMPTS, True):
             self.consider(instance, application)
-            if len(self.failures) >= 2 * _FAILURES:
+            readable = any(not _complexity(item)[0] for item in self.failures)
+            if len(self.failures) >= 2 * _FAILURES and readable:
                 break
 
     def _run(self, trials: int) -> None:

@@ -71,7 +71,7 @@ class Coverage:
     def __str__(self) -> str:
         tiers = [f"{count} in {tier.value}" for tier, count in self.tiers.items()]
         text = f"{self.direction}: {self.instances} instances ({', '.join(tiers)})"
-        return text if self.error is None else f"{text}, error of one below {self.error:.0e}"
+        return f"{text}, error of one below {self.error:.0e}" if self.error else text
 
 
 @dataclass(frozen=True, slots=True)
