@@ -74,7 +74,7 @@ def test_the_data_of_a_counterexample_are_simple():
     example = verify(rule).counterexample
     assert example is not None
     assert example.size <= 4
-    assert all(set(array.ravel()) <= {0, 1, 2, 3} for array in example.data.values())
+    assert all(abs(array).max() <= 3 for array in example.data.values())
 
 
 def test_a_wrong_element_is_shown_rather_than_a_wrong_shape():

@@ -26,7 +26,7 @@ _SETTLINGS = 16  # ways to choose constants and symbols for one set of leaf type
 _PATIENCE = 6  # failures at one condition that never held before leaf types are given up
 _KEPT = 24  # drafts that gave an instance, to be tried again with other sizes
 _OTHER_SIZES = (0, 1, 2, 3, 4, 5)
-_SMALL = (1, 2)
+_SMALL = (1, 2, 2, 2)  # equal sizes show a wrong order of elements rather than of axes
 
 
 @dataclass(frozen=True, slots=True)

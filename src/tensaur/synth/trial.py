@@ -24,7 +24,7 @@ ATTEMPTS_PER_TRIAL = 60  # drawn instances for one on which the rule applies, be
 FEW_INSTANCES = 8  # what will do then
 MOST_ATTEMPTS = 20_000
 _FAILURES = 12  # how many counterexamples to look at for the smallest, and then among small ones
-_SMALL_ATTEMPTS = 100
+_SMALL_ATTEMPTS = 150
 # What another instance of the same operators and types counts; further ones are not looked at.
 _WORTH = (1.0, 0.3, 0.1)
 
