@@ -75,7 +75,7 @@ def test_what_was_tried_is_said_for_every_direction(run, tmp_path):
     assert re.match(r"  =>  \d+ instances", lines[1])
     assert "mine-associate: verified" in lines
     backward = next(line for line in lines if re.match(r"  <=  \d+ instances", line))
-    assert "ranks 2 to" in backward
+    assert "ranks 2" in backward
     assert "f64" in backward
     assert "prime field" in done.out
     assert lines[-1] == "2 rules: 2 verified"
