@@ -45,7 +45,9 @@ def test_the_rules_of_the_guide_are_sound(tmp_path):
 
 def test_the_wrong_rule_of_the_guide_is_refuted(tmp_path):
     right, wrong = [
-        code for code in blocks(ROOT / "docs" / "writing-rules.md", "python") if "mine-factor" in code
+        code
+        for code in blocks(ROOT / "docs" / "writing-rules.md", "python")
+        if "mine-factor" in code
     ]
     path = tmp_path / "mine.py"
     path.write_text(f"{right}\nRULES = ({wrong.strip()},)\n", encoding="utf-8")

@@ -105,7 +105,9 @@ def test_a_condition_that_fails_is_named(run, tmp_path):
 
 
 def test_the_library_is_verified_by_prefix(run):
-    done = run("rules", "verify", "--library", "--only", "elementwise-negate-twice", "--trials", "5")
+    done = run(
+        "rules", "verify", "--library", "--only", "elementwise-negate-twice", "--trials", "5"
+    )
     assert done.code == 0
     (instances,) = re.findall(r"=>  (\d+) instances", done.out)
     assert 5 <= int(instances) < 60
