@@ -146,9 +146,7 @@ class Pow(Elementwise):
     def evaluate(self, *inputs: Array | None) -> Array:
         a, b = present(inputs)
         if a.dtype == object or (a.dtype == b.dtype and a.dtype.kind not in "iu"):
-            # Written out, since NumPy may round differently where one operand is stretched.
-            pair = (np.array(item) for item in np.broadcast_arrays(a, b))
-            return elementwise(np.power, *pair)
+            return _power(*(np.array(item) for item in np.broadcast_arrays(a, b)))
         # Integer powers of negative exponent are fractions before they are converted back.
         wide = np.float64 if a.dtype.kind in "iu" or b.dtype.kind in "iu" else np.float32
         return np.asarray(np.power(a.astype(wide), b.astype(wide))).astype(a.dtype)
@@ -324,6 +322,17 @@ class Sum(Variadic):
     commutative = True
     pair = np.add
     onnx = plain("Sum", 8)
+
+
+def _power(a: Array, b: Array) -> Array:
+    """Compute powers of arrays of one shape.
+
+    NumPy takes shortcuts for some exponents, but only where they are scalars; here they are the rule.
+    """
+    result = elementwise(np.power, a, b)
+    if a.dtype != object:
+        result = np.where(b == 1, a, np.where(b == 2, a * a, result)).astype(a.dtype)
+    return result
 
 
 def error_function(x: Array) -> Any:

@@ -148,7 +148,7 @@ def _operands(
 ) -> tuple[draw.StaticShape, draw.StaticShape]:
     if not shape:
         return (inner,), (inner,)
-    vector_second = draw.chance(rng, 0.1) or (len(shape) == 1 and draw.chance(rng))
+    vector_second = draw.chance(rng, 0.15) or (len(shape) == 1 and draw.chance(rng))
     if vector_second:
         return (*shape, inner), (inner,)
     if len(shape) == 1 or draw.chance(rng, 0.1):

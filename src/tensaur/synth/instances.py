@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from random import Random
 
 import numpy as np
@@ -44,6 +45,14 @@ class Instance:
         return sum(int(np.prod(leaf.type.static_shape or ())) for leaf in self.leaves.values())
 
 
+class _Way(Enum):
+    """How to get a draft: by a walk from the result, with related shapes, or from one that worked."""
+
+    WALK = "walk"
+    RELATED = "related"
+    AGAIN = "again"
+
+
 class InstanceSampler:
     """Draws well-typed instances of the find side of one one-way rule on which its conditions hold.
 
@@ -63,17 +72,17 @@ class InstanceSampler:
         self._others = _SMALL if small else _OTHER_SIZES
         self._admitted = rule.dtypes
         self._kept: list[Draft] = []
-        self._draws = 0
-        self._successes = 0
+        self._draws = dict.fromkeys(_Way, 1)
+        self._successes = dict.fromkeys(_Way, 1)
 
     def draw(self) -> Iterator[Instance]:
         """Yield instances with one set of operators and leaf types; none if the types contradict.
 
         They differ in which leaves are constants or literals and in which dimensions are symbolic.
         """
-        self._draws += 1
-        again = bool(self._kept) and self.rng.random() < self._repeats()
-        draft = self._resized(self.rng.choice(self._kept)) if again else self._drafting.draw()
+        way = self._way()
+        draft = self._proposed(way)
+        self._draws[way] += 1
         if draft is None:
             return
         draft = self._repair.run(draft)
@@ -81,15 +90,24 @@ class InstanceSampler:
         for _ in range(_SETTLINGS):
             instance = self._settle(draft, patience)
             if instance is not None:
-                self._successes += not again
+                self._successes[way] += 1
                 self._keep(draft)
                 yield instance
             if 0 in patience:
                 return
 
-    def _repeats(self) -> float:
-        """Return how often to vary a draft that worked: more often where few do."""
-        return 0.2 if self._successes * 5 > self._draws else 0.5
+    def _way(self) -> _Way:
+        """Choose the fresh way that works more often; vary a draft that worked where neither does."""
+        walk, related, _ = (self._successes[way] / self._draws[way] for way in _Way)
+        if self._kept and self.rng.random() < (0.2 if walk + related > 0.4 else 0.5):
+            return _Way.AGAIN
+        return _Way.WALK if self.rng.random() * (walk + related) < walk else _Way.RELATED
+
+    def _proposed(self, way: _Way) -> Draft | None:
+        if way is _Way.AGAIN:
+            return self._resized(self.rng.choice(self._kept))
+        draft = self._drafting.draw()
+        return self._repair.related(draft) if draft and way is _Way.RELATED else draft
 
     def _keep(self, draft: Draft) -> None:
         self._repair.note(draft)

@@ -61,9 +61,12 @@ class OwnArithmetic:
         for kind in self._kinds():
             data = {name: self._fill(name, kind) for name in self._instance.leaves}
             compared = self.compare(data, kind)
-            outcome = compared or outcome
-            if compared is not None and compared.difference is not None:
-                break
+            if compared is None:
+                continue
+            if outcome is None or compared.telling:
+                outcome = compared
+            if compared.difference is not None:
+                return compared
         return outcome
 
     def compare(self, data: Mapping[str, Array], kind: Kind = Kind.INTEGERS) -> Outcome | None:
@@ -115,7 +118,8 @@ class OwnArithmetic:
                 difference = self._difference(number, kind, data, found[number], made[-1])
             if difference is not None:
                 break
-        return Outcome(Tier.OWN, data, found, tuple(made), difference, None)
+        telling = any(map(_has_values, found))
+        return Outcome(Tier.OWN, data, found, tuple(made), difference, None, telling)
 
     def _type_difference(self, output: int, expected: Array, actual: Array) -> Difference | None:
         """Compare what was inferred for both sides, and what was inferred with what came out."""
@@ -163,6 +167,13 @@ class OwnArithmetic:
 
 def _without_blas(array: Array) -> Array:
     return array.astype(object) if array.dtype.kind == "f" else array
+
+
+def _has_values(array: Array) -> bool:
+    """Tell whether a result has a finite element, or is empty on purpose."""
+    if array.dtype.kind in "iub" or not array.size:
+        return True
+    return bool(np.isfinite(array).any())
 
 
 def _inferred_wrongly(fact: Fact, value: Array, sizes: Mapping[str, int]) -> str | None:

@@ -6,6 +6,7 @@ climbing over single changes soon does. Draws nothing anew and knows nothing of 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from tensaur.synth.drafts import Draft, Drafting
 from tensaur.synth.hints import Hint
 
 _STEPS = 40
+_TRIED = 300  # drafts that may make nothing before that is taken to lie in the data
 _WANDERING = (0, 0, 4, 8, 16)  # steps that a fitting draft is led away
 
 Shape = tuple[int, ...]
@@ -46,6 +48,8 @@ class Repair:
         self._sizes = sizes
         found = [item for term in rule.finds for item in subterms(term)]
         self._attributes = sorted({item.name for item in found if isinstance(item, AttrVar)})
+        self._failures = 0
+        self._keeps_ranks = False
         self._seen: Counter[Hashable] = Counter()
         self._values: defaultdict[str, set[Hashable]] = defaultdict(set)
 
@@ -56,6 +60,7 @@ class Repair:
         has not been seen.
         """
         faults, novelty = self._faults(draft), self._novelty(draft)
+        self._keeps_ranks = self.rng.random() < 0.5  # else climbing ends where it is easiest
         left = self.rng.choice(_WANDERING)
         for _ in range(_STEPS):
             left -= not faults
@@ -70,6 +75,17 @@ class Repair:
                 draft, faults, novelty = changed, count, new
         return draft
 
+    def related(self, draft: Draft) -> Draft:
+        """Give every leaf a shape made of one: rules often speak of values that broadcast together."""
+        rank = self.rng.choice((1, 2, 2, 3, 3, 4))
+        base = tuple(self.rng.choice(self._sizes) for _ in range(rank))
+        leaves = dict(draft.leaves)
+        for name, kind in draft.leaves.items():
+            if isinstance(kind, TensorType):
+                form = self.rng.choice(_RELATED)
+                leaves[name] = TensorType(kind.dtype, form(self, (), base))
+        return replace(draft, leaves=leaves)
+
     def note(self, draft: Draft) -> None:
         """Note that a draft gave an instance, so that others are sought."""
         for feature in _features(draft):
@@ -81,15 +97,32 @@ class Repair:
         return sum(1 / (1 + self._seen[feature]) for feature in _features(draft))
 
     def _faults(self, draft: Draft) -> int:
-        """Count the found operators that are not well typed, and the conditions that do not hold."""
+        """Count the operators that are not well typed, and the conditions that do not hold."""
         facts = {name: self._fact(name, kind) for name, kind in draft.leaves.items()}
         bindings = Bindings(facts, draft.attrs, draft.ops, draft.lengths)
         try:
             trees = [resolve(term, bindings) for term in self.rule.finds]
         except (NotApplicable, TypeError, ValueError, KeyError):
             return 1_000_000
-        ill = sum(_Typing(facts).ill_typed(tree) for tree in trees)
-        return 2 * ill + self._conditions.violated(self._every_condition, bindings)
+        typing = _Typing(facts)
+        ill = sum(typing.ill_typed(tree) for tree in trees)
+        violated = self._conditions.violated(self._every_condition, bindings)
+        return 2 * ill + violated + self._unmade(bindings, typing)
+
+    def _unmade(self, bindings: Bindings, typing: _Typing) -> int:
+        """Count what is ill typed in what the rule makes; 1 if it makes nothing.
+
+        A rule that makes nothing without data is not asked for ever.
+        """
+        if self._failures > _TRIED:
+            return 0
+        try:
+            trees = [resolve(term, bindings) for term in self.rule.makes]
+        except (NotApplicable, TypeMismatch):
+            self._failures += 1
+            return 1
+        self._failures = -(10**9)
+        return sum(typing.ill_typed(tree) for tree in trees)
 
     def _changed(self, draft: Draft) -> Draft:
         place = self.rng.random()
@@ -103,8 +136,25 @@ class Repair:
         names = [name for name, kind in draft.leaves.items() if isinstance(kind, TensorType)]
         if not names:
             return draft
+        if place > 0.85:
+            return self._one_size_everywhere(draft)
         name = self.rng.choice(names)
         return replace(draft, leaves={**draft.leaves, name: self._leaf(name, draft)})
+
+    def _one_size_everywhere(self, draft: Draft) -> Draft:
+        """Give all axes of one size another one, since they may have to be equal."""
+        types = {n: k for n, k in draft.leaves.items() if isinstance(k, TensorType)}
+        sizes = sorted({dim for kind in types.values() for dim in _static(kind.shape)})
+        if not sizes:
+            return draft
+        old, new = self.rng.choice(sizes), self.rng.choice(self._sizes)
+        changed = {
+            name: TensorType(
+                kind.dtype, tuple(new if dim == old else dim for dim in _static(kind.shape))
+            )
+            for name, kind in types.items()
+        }
+        return replace(draft, leaves={**draft.leaves, **changed})
 
     def _leaf(self, name: str, draft: Draft) -> TensorType:
         kind = draft.leaves[name]
@@ -112,7 +162,10 @@ class Repair:
         others = [item.shape for item in draft.leaves.values() if isinstance(item, TensorType)]
         model = self.rng.choice([_static(shape) for shape in others])
         form = self.rng.choice(_FORMS)
-        return TensorType(kind.dtype, form(self, _static(kind.shape), model))
+        shape = form(self, _static(kind.shape), model)
+        if self._keeps_ranks and len(shape) != kind.rank:
+            return kind
+        return TensorType(kind.dtype, shape)
 
     def _attribute(self, name: str, draft: Draft) -> Any:
         value = draft.attrs.get(name)
@@ -172,14 +225,19 @@ class Repair:
         return own[1:] if own and self.rng.random() < 0.5 else (self.rng.choice(self._sizes), *own)
 
 
+_RELATED = (Repair.same, Repair.same, Repair.same, Repair.suffix, Repair.stretched)
 _FORMS = (Repair.same, Repair.suffix, Repair.stretched, Repair.one_size, Repair.one_axis)
 
 
 def _features(draft: Draft) -> Iterator[Hashable]:
+    """Yield the values and types of a draft, and which of them are equal."""
     yield from draft.attrs.items()
     yield from draft.ops.items()
-    for name, kind in draft.leaves.items():
-        yield name, kind.type if isinstance(kind, Known) else kind
+    types = {n: k.type if isinstance(k, Known) else k for n, k in draft.leaves.items()}
+    yield from types.items()
+    for values in (draft.attrs, types):
+        pairs = itertools.combinations(values.items(), 2)
+        yield from ((a, b, first == second) for (a, first), (b, second) in pairs)
 
 
 class _Typing:
@@ -190,9 +248,10 @@ class _Typing:
         self._known: dict[Tree, Fact | None] = {}
 
     def ill_typed(self, tree: Tree | Var) -> int:
-        """Count the operators of a tree whose result has no type."""
+        """Count the operators of a tree whose result has no type, those of earlier trees left out."""
+        before = len(self._known)
         self._fact(tree)
-        return sum(fact is None for fact in self._known.values())
+        return sum(fact is None for fact in list(self._known.values())[before:])
 
     def _fact(self, tree: Tree | Var) -> Fact | None:
         if isinstance(tree, Var):

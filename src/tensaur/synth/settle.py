@@ -18,7 +18,7 @@ from tensaur.synth.hints import Hint
 
 Proposal = TensorType | Known
 
-_NUMBERS = (0.0, 1.0, -1.0, 2.0, 0.5, 3.0, -0.5, 6.0)
+_NUMBERS = (0.0, 1.0, -1.0, 2.0, 0.5, 3.0, -0.5, 6.0, 2.0**-10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Settling:
         if form < 0.4:
             shape = ()
         elif form < 0.55:
-            shape = (1,) * rng.randrange(len(shape) + 1)
+            shape = (1,) * rng.randrange(len(shape) + 3)
         if int(np.prod(shape)) > KNOWN_LIMIT:
             return None
         if hints and rng.random() < 0.85:

@@ -48,7 +48,8 @@ class Outcome:
     """What an exact tier found: the results on the last data, and how they differ if they do.
 
     `error` is a bound of the probability that two different functions agree like this; None where the
-    tier has no such bound. `data` are the leaves.
+    tier has no such bound. `data` are the leaves. `telling` is false if no element had a value, so
+    that agreement says nothing.
     """
 
     tier: Tier
@@ -57,6 +58,7 @@ class Outcome:
     actual: tuple[Array, ...]
     difference: Difference | None
     error: float | None
+    telling: bool = True
 
 
 @dataclass(frozen=True, slots=True)

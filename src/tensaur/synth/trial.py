@@ -23,8 +23,10 @@ from tensaur.synth.tiers import Outcome, Tier, decide
 ATTEMPTS_PER_TRIAL = 60  # drawn instances for one on which the rule applies, before less will do
 FEW_INSTANCES = 8  # what will do then
 MOST_ATTEMPTS = 20_000
-_FAILURES = 12  # how many counterexamples to look at for the smallest, and then among small ones
 _SMALL_ATTEMPTS = 150
+_OF_ONE_RANK = 8  # instances whose leaves have the same ranks, after which another counts less
+_FURTHER = 0.5
+_TRIVIAL = 0.25  # what an instance counts whose leaves have no more than one element each
 # What another instance of the same operators and types counts; further ones are not looked at.
 _WORTH = (1.0, 0.3, 0.1)
 
@@ -88,10 +90,15 @@ def _apply(rule: Rule, instance: Instance, attempt: int) -> Application | None:
 
 
 class Trial:
-    """One direction of a rule under test; every instance passes through `consider`."""
+    """One direction of a rule under test; every instance passes through `consider`.
 
-    def __init__(self, rule: Rule, seed: int) -> None:
+    `examples` is how many failures to look at for the simplest one; more than one are also sought
+    among small instances.
+    """
+
+    def __init__(self, rule: Rule, seed: int, examples: int) -> None:
         self.rule = rule
+        self._examples = examples
         self.failures: list[Failure] = []
         self.tested: list[Tested] = []
         self._seed = seed
@@ -102,14 +109,14 @@ class Trial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # the mean of nothing is a value here
             self._run(trials)
-            if self.failures:
+            if self.failures and self._examples > 1:
                 self._run_small()
 
     def _run_small(self) -> None:
         for instance, application in applications(self.rule, self._seed, _SMALL_ATTEMPTS, True):
             self.consider(instance, application)
             readable = any(not _complexity(item)[0] for item in self.failures)
-            if len(self.failures) >= 2 * _FAILURES and readable:
+            if len(self.failures) >= 2 * self._examples and readable:
                 break
 
     def _run(self, trials: int) -> None:
@@ -117,33 +124,39 @@ class Trial:
         worth = 0.0
         for instance, application in applications(self.rule, self._seed, MOST_ATTEMPTS):
             form = (instance.finds, tuple(leaf.type for leaf in instance.leaves.values()))
-            worth += _WORTH[min(seen[form], len(_WORTH) - 1)]
-            if seen[form] < len(_WORTH):
-                self.consider(instance, application)
-            seen[form] += 1
+            tells = seen[form] >= len(_WORTH) or self.consider(instance, application)
+            if tells:
+                worth += _WORTH[min(seen[form], len(_WORTH) - 1)] * _weight(instance, seen)
+            seen[form] += tells
             late = application.attempt > trials * ATTEMPTS_PER_TRIAL
             wanted = FEW_INSTANCES if late else trials
-            if worth >= wanted or len(self.failures) >= _FAILURES:
+            if worth >= wanted or len(self.failures) >= self._examples:
                 break
 
-    def consider(self, instance: Instance, application: Application) -> None:
-        """Compare both sides in every tier that can, and note a difference or that there is none."""
+    def consider(self, instance: Instance, application: Application) -> bool:
+        """Compare both sides in every tier that can, and note a difference or that there is none.
+
+        False if no data were admissible, or no element of the found side had a value.
+        """
         own = OwnArithmetic(self.rule.exactness, instance, application.makes, self._random).run()
         if own is None:
-            return
+            return False
         if own.difference is not None:
             self.failures.append(Failure(instance, application, own))
-            return
+            return True
         outcome = decide(instance.finds, application.makes, instance.leaves, self._random)
         if outcome is not None and outcome.difference is not None:
             self.failures.append(Failure(instance, application, outcome))
-            return
+            return True
+        if not own.telling and outcome is None:
+            return False
         leaves = tuple(leaf.type for leaf in instance.leaves.values())
         if outcome is None:
             self.tested.append(Tested(leaves, bool(instance.sizes), (Tier.OWN,), None))
         else:
             tiers = (outcome.tier, Tier.OWN)
             self.tested.append(Tested(leaves, bool(instance.sizes), tiers, outcome.error))
+        return True
 
     def counterexample(self) -> Counterexample | None:
         """Return the failure that is easiest to read, its data made simple; None without failures."""
@@ -164,6 +177,14 @@ class Trial:
             outcome.actual,
             outcome.difference,
         )
+
+
+def _weight(instance: Instance, seen: Counter[Hashable]) -> float:
+    """Return what an instance counts, less if it is trivial or many had the same ranks."""
+    ranks = tuple(leaf.type.rank for leaf in instance.leaves.values())
+    seen[ranks] += 1
+    weight = 1.0 if seen[ranks] <= _OF_ONE_RANK else _FURTHER
+    return weight if instance.size > len(instance.leaves) else weight * _TRIVIAL
 
 
 def _complexity(failure: Failure) -> tuple[bool, bool, int]:

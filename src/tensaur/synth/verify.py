@@ -99,11 +99,14 @@ class Verification:
         return f"{'verified' if self.verified else 'no instance'}: {tried}"
 
 
-def verify(rule: Rule, seed: int = 0, trials: int = 60) -> Verification:
-    """Try a rule, in each of its directions, on `trials` random instances."""
+def verify(rule: Rule, seed: int = 0, trials: int = 60, examples: int = 12) -> Verification:
+    """Try a rule, in each of its directions, on `trials` random instances.
+
+    A wrong rule is shown by the simplest of some `examples`; with 1, the first one will do.
+    """
     coverages: list[Coverage] = []
     for one_way in directions(rule):
-        trial = Trial(one_way, seed)
+        trial = Trial(one_way, seed, examples)
         trial.run(trials)
         coverages.append(Coverage(one_way.name, tuple(trial.tested)))
         if trial.failures:
