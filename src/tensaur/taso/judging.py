@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 # Of instances that are made for a rule: how many are wanted, and drawn for that at most.
 _TRIALS, _ATTEMPTS = 100, 3_000
-_FAILURES = 12  # how many counterexamples to look at for the simplest
+_EXAMPLES = 12  # how many counterexamples to look at for the simplest
 
 
 class Outcome(Enum):
@@ -123,12 +123,12 @@ def _judge(item: Equation) -> Judged:
 
 def _tried(statement: Statement, rule: Rule) -> Verification:
     """Verify a rule, on instances that are made for it first."""
-    trial = Trial(rule, seed=0)
+    trial = Trial(rule, seed=0, examples=_EXAMPLES)
     for instance, application in drawn(
         rule, statement.values, statement.equation, seed=0, attempts=_ATTEMPTS
     ):
         trial.consider(instance, application)
-        if len(trial.tested) >= _TRIALS or len(trial.failures) >= _FAILURES:
+        if len(trial.tested) >= _TRIALS or len(trial.failures) >= _EXAMPLES:
             break
     wrong = trial.counterexample()
     if wrong is None:
