@@ -93,7 +93,7 @@ def test_verification_says_what_it_tried():
     verification = verify(Rule("twice", neg(neg(x)), x), trials=100)
     (coverage,) = verification.directions
     assert verification.verified
-    assert 100 <= coverage.instances <= 120
+    assert 100 <= coverage.instances <= 400
     assert coverage.ranks >= {0, 1, 2, 3, 4}
     assert coverage.symbolic > 10
     assert len(coverage.dtypes) >= 3

@@ -65,7 +65,7 @@ class Drafting:
         self._hints = hints
         self._constant = constant
         self._sizes = sizes
-        self._dtypes = [dtype for dtype in _dtypes(rule) if dtype not in without]
+        self.dtypes = [dtype for dtype in _dtypes(rule) if dtype not in without]
         self._lengths = _member_lengths(rule)
         self.conditions = Conditions(rule)
         self._about: dict[int, tuple[int, ...]] = {}
@@ -83,7 +83,7 @@ class Drafting:
     def _output(self) -> TensorType:
         rank = self.rng.choice(_RANKS)
         shape = tuple(self.rng.choice(self._sizes) for _ in range(rank))
-        return TensorType(self.rng.choice(self._dtypes), shape)
+        return TensorType(self.rng.choice(self.dtypes), shape)
 
     def _vary(self, output: TensorType) -> TensorType:
         shape = list(output.shape or ())

@@ -53,6 +53,10 @@ class _Way(Enum):
     AGAIN = "again"
 
 
+# How many steps to lead a draft that fits away from what has been seen.
+_STEPS = {_Way.WALK: (0, 0, 4, 8, 16), _Way.RELATED: (0, 4, 8), _Way.AGAIN: (8, 16, 24)}
+
+
 class InstanceSampler:
     """Draws well-typed instances of the find side of one one-way rule on which its conditions hold.
 
@@ -85,7 +89,7 @@ class InstanceSampler:
         self._draws[way] += 1
         if draft is None:
             return
-        draft = self._repair.run(draft)
+        draft = self._repair.run(draft, self.rng.choice(_STEPS[way]))
         patience = [_PATIENCE] * (len(self.rule.when) + 1)
         for _ in range(_SETTLINGS):
             instance = self._settle(draft, patience)
@@ -105,9 +109,10 @@ class InstanceSampler:
 
     def _proposed(self, way: _Way) -> Draft | None:
         if way is _Way.AGAIN:
-            return self._resized(self.rng.choice(self._kept))
-        draft = self._drafting.draw()
-        return self._repair.related(draft) if draft and way is _Way.RELATED else draft
+            draft = self._resized(self.rng.choice(self._kept))
+            return self._of_other_type(draft) if self.rng.random() < 0.3 else draft
+        drawn = self._drafting.draw()
+        return self._repair.related(drawn) if drawn and way is _Way.RELATED else drawn
 
     def _keep(self, draft: Draft) -> None:
         self._repair.note(draft)
@@ -133,6 +138,16 @@ class InstanceSampler:
 
         leaves = {name: resize(proposal) for name, proposal in draft.leaves.items()}
         return replace(draft, leaves=leaves)
+
+    def _of_other_type(self, draft: Draft) -> Draft:
+        """Give the leaves of one element type another one."""
+        types = {n: kind for n, kind in draft.leaves.items() if isinstance(kind, TensorType)}
+        if not types:
+            return draft
+        old = self.rng.choice(list(types.values())).dtype
+        new = self.rng.choice(self._drafting.dtypes)
+        changed = {n: TensorType(new, k.shape) for n, k in types.items() if k.dtype is old}
+        return replace(draft, leaves={**draft.leaves, **changed})
 
     def _settle(self, draft: Draft, patience: list[int]) -> Instance | None:
         """Decide what is known of the leaves; None if a condition or a type is against it.

@@ -7,6 +7,7 @@ climbing over single changes soon does. Draws nothing anew and knows nothing of 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,6 @@ from tensaur.synth.hints import Hint
 
 _STEPS = 40
 _TRIED = 300  # drafts that may make nothing before that is taken to lie in the data
-_WANDERING = (0, 0, 4, 8, 16)  # steps that a fitting draft is led away
 
 Shape = tuple[int, ...]
 
@@ -48,29 +48,32 @@ class Repair:
         self._sizes = sizes
         found = [item for term in rule.finds for item in subterms(term)]
         self._attributes = sorted({item.name for item in found if isinstance(item, AttrVar)})
+        self._types: dict[tuple[Operator, tuple[Fact | None, ...]], Fact | None] = {}
         self._failures = 0
         self._keeps_ranks = False
         self._seen: Counter[Hashable] = Counter()
         self._values: defaultdict[str, set[Hashable]] = defaultdict(set)
 
-    def run(self, draft: Draft) -> Draft:
-        """Return a draft that fits at least as well, some steps away from the first one that does.
+    def run(self, draft: Draft, steps: int) -> Draft:
+        """Return a draft that fits at least as well, `steps` away from the first one that does.
 
         What draws make fit is often trivial, such as a padding of nothing; further steps lead to what
         has not been seen.
         """
         faults, novelty = self._faults(draft), self._novelty(draft)
         self._keeps_ranks = self.rng.random() < 0.5  # else climbing ends where it is easiest
-        left = self.rng.choice(_WANDERING)
+        left = steps
         for _ in range(_STEPS):
             left -= not faults
             if left < 0:
                 break
             changed = self._changed(draft)
+            if changed == draft:
+                continue
             new = self._novelty(changed)
             if not faults and new < novelty:
                 continue
-            count = self._faults(changed)
+            count = self._faults(changed, faults)
             if count <= faults:
                 draft, faults, novelty = changed, count, new
         return draft
@@ -96,20 +99,23 @@ class Repair:
     def _novelty(self, draft: Draft) -> float:
         return sum(1 / (1 + self._seen[feature]) for feature in _features(draft))
 
-    def _faults(self, draft: Draft) -> int:
-        """Count the operators that are not well typed, and the conditions that do not hold."""
+    def _faults(self, draft: Draft, limit: float = math.inf) -> float:
+        """Count the operators that are not well typed, and the conditions that do not hold.
+
+        Beyond `limit` the count does not matter and need not be complete.
+        """
         facts = {name: self._fact(name, kind) for name, kind in draft.leaves.items()}
         bindings = Bindings(facts, draft.attrs, draft.ops, draft.lengths)
         try:
             trees = [resolve(term, bindings) for term in self.rule.finds]
         except (NotApplicable, TypeError, ValueError, KeyError):
-            return 1_000_000
-        typing = _Typing(facts)
-        ill = sum(typing.ill_typed(tree) for tree in trees)
-        violated = self._conditions.violated(self._every_condition, bindings)
-        return 2 * ill + violated + self._unmade(bindings, typing)
+            return math.inf
+        count = 2 * sum(self._ill_typed(tree, facts) for tree in trees)
+        if count <= limit:
+            count += self._conditions.violated(self._every_condition, bindings)
+        return count if count > limit else count + self._unmade(bindings)
 
-    def _unmade(self, bindings: Bindings, typing: _Typing) -> int:
+    def _unmade(self, bindings: Bindings) -> int:
         """Count what is ill typed in what the rule makes; 1 if it makes nothing.
 
         A rule that makes nothing without data is not asked for ever.
@@ -122,15 +128,41 @@ class Repair:
             self._failures += 1
             return 1
         self._failures = -(10**9)
-        return sum(typing.ill_typed(tree) for tree in trees)
+        return sum(self._ill_typed(tree, bindings.facts) for tree in trees)
+
+    def _ill_typed(self, tree: Tree | Var, facts: Mapping[str, Fact]) -> int:
+        """Count the operators of a tree whose result has no type."""
+        ill = 0
+
+        def typed(item: Tree | Var) -> Fact | None:
+            nonlocal ill
+            if isinstance(item, Var):
+                return facts.get(item.name)
+            inputs = tuple(typed(below) for below in item.inputs)
+            fact = self._inferred(item.op, inputs)
+            ill += fact is None
+            return fact
+
+        typed(tree)
+        return ill
+
+    def _inferred(self, op: Operator, inputs: tuple[Fact | None, ...]) -> Fact | None:
+        key = (op, inputs)
+        if key not in self._types:
+            known = [item for item in inputs if item is not None]
+            try:
+                self._types[key] = infer_fact(op, known) if len(known) == len(inputs) else None
+            except TypeMismatch:
+                self._types[key] = None
+        return self._types[key]
 
     def _changed(self, draft: Draft) -> Draft:
         place = self.rng.random()
-        if self._attributes and place < 0.4:
+        if self._attributes and place < (0.4 if len(self._attributes) < 4 else 0.6):
             weights = [1 / (1 + len(self._values[name])) for name in self._attributes]
             (name,) = self.rng.choices(self._attributes, weights)
             return replace(draft, attrs={**draft.attrs, name: self._attribute(name, draft)})
-        if draft.ops and place < (0.5 if self._attributes else 0.3):
+        if draft.ops and place < (0.7 if self._attributes else 0.3):
             name = self.rng.choice(list(draft.ops))
             return replace(draft, ops={**draft.ops, name: self._operator(draft.ops[name])})
         names = [name for name, kind in draft.leaves.items() if isinstance(kind, TensorType)]
@@ -238,37 +270,6 @@ def _features(draft: Draft) -> Iterator[Hashable]:
     for values in (draft.attrs, types):
         pairs = itertools.combinations(values.items(), 2)
         yield from ((a, b, first == second) for (a, first), (b, second) in pairs)
-
-
-class _Typing:
-    """Counts what is ill typed in trees over leaves of known facts."""
-
-    def __init__(self, facts: Mapping[str, Fact]) -> None:
-        self._facts = facts
-        self._known: dict[Tree, Fact | None] = {}
-
-    def ill_typed(self, tree: Tree | Var) -> int:
-        """Count the operators of a tree whose result has no type, those of earlier trees left out."""
-        before = len(self._known)
-        self._fact(tree)
-        return sum(fact is None for fact in list(self._known.values())[before:])
-
-    def _fact(self, tree: Tree | Var) -> Fact | None:
-        if isinstance(tree, Var):
-            return self._facts.get(tree.name)
-        if tree not in self._known:
-            inputs = [self._fact(item) for item in tree.inputs]
-            self._known[tree] = _inferred(tree, [item for item in inputs if item is not None])
-        return self._known[tree]
-
-
-def _inferred(tree: Tree, inputs: list[Fact]) -> Fact | None:
-    if len(inputs) < len(tree.inputs):
-        return None
-    try:
-        return infer_fact(tree.op, inputs)
-    except TypeMismatch:
-        return None
 
 
 def _static(shape: Any) -> Shape:

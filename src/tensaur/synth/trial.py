@@ -24,8 +24,8 @@ ATTEMPTS_PER_TRIAL = 60  # drawn instances for one on which the rule applies, be
 FEW_INSTANCES = 8  # what will do then
 MOST_ATTEMPTS = 20_000
 _SMALL_ATTEMPTS = 150
-_OF_ONE_RANK = 8  # instances whose leaves have the same ranks, after which another counts less
-_FURTHER = 0.5
+_OF_ONE_RANK = 10  # instances whose leaves have the same ranks, after which another counts less
+_FURTHER = 0.7
 _TRIVIAL = 0.25  # what an instance counts whose leaves have no more than one element each
 # What another instance of the same operators and types counts; further ones are not looked at.
 _WORTH = (1.0, 0.3, 0.1)

@@ -1,0 +1,1 @@
+"""Formal proof of rules from axioms: the axioms as data, and what proves with them."""
