@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from tensaur.errors import RuntimeFailure
-from tensaur.runtime.session import one_line
+from tensaur.errors import RuntimeFailure, one_line
 
 Result = TypeVar("Result")
 

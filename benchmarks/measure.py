@@ -13,8 +13,8 @@ from pathlib import Path
 from benchmarks.apart import apart
 from benchmarks.models.entry import Feeds
 from tensaur.errors import RuntimeFailure
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import agree
-from tensaur.runtime.session import open_session
 from tensaur.runtime.timing import Limits, race
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import onnx
 
 from tensaur import demo
-from tensaur.runtime.session import open_session
+from tensaur.runtime.choice import open_session
 
 
 def test_the_network_is_valid_and_runs():

@@ -11,7 +11,7 @@ from tensaur import onnx_io
 from tensaur.errors import RuntimeFailure, RuntimeRefusal, UsageError
 from tensaur.gate import Gate
 from tensaur.options import Options
-from tensaur.runtime.session import InFolder
+from tensaur.runtime.protocol import InFolder
 from tensaur.runtime.timing import Estimate
 from tensaur.runtime.verdict import Timing, Verdict
 from tests.runtime.models import external, gather, model, scaled, value

@@ -20,8 +20,8 @@ from tensaur.ir.types import Fact
 from tensaur.ops import Mul, add, matmul, mul, relu
 from tensaur.options import Options
 from tensaur.pipeline import optimize
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import compare_outputs
-from tensaur.runtime.session import open_session
 from tensaur.testing import optimize_proto
 from tests.runtime.models import FLOAT, INT64, model, scaled, value
 from tests.small import small_file, small_model

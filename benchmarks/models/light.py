@@ -18,7 +18,7 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
-from tensaur.runtime.session import open_session
+from tensaur.runtime.choice import open_session
 
 FloatArray = npt.NDArray[np.float32]
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from tensaur import onnx_io
 from tensaur.cost.sizes import check_given
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import Comparison, agree
 from tensaur.runtime.inputs import check_feeds, random_feeds
-from tensaur.runtime.session import Feeds, Session, Settings, open_session
+from tensaur.runtime.protocol import Feeds, Session, Settings
 from tensaur.runtime.timing import Estimate, Limits, race
 
 Say = Callable[[str], None]

@@ -55,3 +55,15 @@ class RuntimeRefusal(RuntimeFailure):
 
 class ParseError(TensaurError):
     """Text that should hold a graph or a term does not parse."""
+
+
+_MESSAGE_LIMIT = 300
+_CUT = " [...]"
+
+
+def one_line(error: BaseException | str) -> str:
+    """Return an error's message as one line of bounded length, its class where it has none."""
+    text = " ".join(str(error).split())
+    if len(text) > _MESSAGE_LIMIT:
+        text = text[: _MESSAGE_LIMIT - len(_CUT)] + _CUT
+    return text.rstrip(".") or type(error).__name__

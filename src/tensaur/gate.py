@@ -23,10 +23,11 @@ from tensaur.errors import RuntimeFailure
 from tensaur.onnx_io import Source
 from tensaur.options import Options
 from tensaur.result import Latency
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import Comparison, agree
 from tensaur.runtime.inputs import check_feeds, draw, plan_inputs, planned_feeds, random_feeds
 from tensaur.runtime.observe import observed_sizes
-from tensaur.runtime.session import Feeds, InFolder, Model, Session, Settings, open_session
+from tensaur.runtime.protocol import Feeds, InFolder, Model, Session, Settings
 from tensaur.runtime.timing import Limits, Race, Run
 from tensaur.runtime.verdict import Verdict, faster
 

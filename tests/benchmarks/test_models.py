@@ -18,7 +18,7 @@ from benchmarks.models.transformers import bert_encoder
 from tensaur.ir.graph import Node
 from tensaur.ir.operator import Input, Literal, Weight
 from tensaur.ops import Conv, MatMul
-from tensaur.runtime.session import open_session
+from tensaur.runtime.choice import open_session
 
 WIDTHS = {
     "nasrnn": 8,

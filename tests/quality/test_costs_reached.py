@@ -8,9 +8,9 @@ import pytest
 from tensaur.cost.sizes import named_sizes
 from tensaur.options import Options
 from tensaur.pipeline import optimize
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import agree
 from tensaur.runtime.inputs import random_feeds
-from tensaur.runtime.session import open_session
 from tests.extract.spaces import graph_of
 from tests.quality.graphs import model
 

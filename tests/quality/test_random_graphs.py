@@ -16,9 +16,9 @@ from tensaur.ir.text import graph_text
 from tensaur.options import Options
 from tensaur.pipeline import optimize
 from tensaur.rules import ALL_RULES
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import agree
 from tensaur.runtime.inputs import random_feeds
-from tensaur.runtime.session import open_session
 from tests.quality.graphs import backward_graph, forward_graph, model, rule_graph
 
 KINDS = ("forward", "backward", "rules")

@@ -8,7 +8,7 @@ from tensaur.ir.graph import ArrayData, GraphBuilder, Output
 from tensaur.ir.operator import Input, Literal, Project, Weight
 from tensaur.ir.types import DType, Known, TensorType
 from tensaur.runtime.build import model_of
-from tensaur.runtime.session import open_session
+from tensaur.runtime.choice import open_session
 
 
 @pytest.mark.parametrize("opset", [13, 18, 21])

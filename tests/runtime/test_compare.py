@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import Tolerance, agree, compare_outputs
-from tensaur.runtime.session import open_session
 from tests.runtime.models import FLOAT, INT64, model, scaled, unary, value
 
 X = np.linspace(-4, 4, 24, dtype=np.float32).reshape(8, 3)

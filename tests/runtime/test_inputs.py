@@ -10,6 +10,7 @@ from tensaur.cli.options import arrays as read_npz
 from tensaur.errors import RuntimeFailure, UsageError
 from tensaur.ir.types import DType
 from tensaur.runtime import inputs
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.inputs import (
     DEFAULT_SIZE,
     Plan,
@@ -21,7 +22,6 @@ from tensaur.runtime.inputs import (
     plan_inputs,
     random_feeds,
 )
-from tensaur.runtime.session import open_session
 from tests.runtime.models import FLOAT, INT64, gather, model, scaled, unary, value
 
 

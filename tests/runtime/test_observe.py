@@ -5,8 +5,9 @@ from onnx import helper
 
 from tensaur import onnx_io
 from tensaur.runtime import observe
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.observe import observed_sizes
-from tensaur.runtime.session import Settings, open_session
+from tensaur.runtime.protocol import Settings
 from tests.runtime.models import INT64, external, model, scaled, value
 
 

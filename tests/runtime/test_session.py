@@ -10,9 +10,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tensaur.errors import RuntimeFailure
+from tensaur.errors import RuntimeFailure, one_line
 from tensaur.ir.types import DType
-from tensaur.runtime.session import InFolder, Settings, one_line, open_session, runtime_name
+from tensaur.runtime.choice import RUNTIME, open_session
+from tensaur.runtime.protocol import InFolder, Settings
 from tests.runtime.models import FLOAT, external, gather, model, scaled, unary, value
 
 X = np.array([[-1, 0, 2], [3, -4, 5]], np.float32)
@@ -48,9 +49,9 @@ def test_reads_tensors_in_files_of_another_folder(tmp_path, kind):
         open_session(sources[kind])
 
 
-@pytest.mark.parametrize("level", ["none", "basic", "extended", "all"])
-def test_levels_and_left_out_optimizers(level):
-    settings = Settings(threads=2, level=level, disabled_optimizers=("MatMulAddFusion",))
+@pytest.mark.parametrize("optimised", [False, True])
+def test_settings_are_kept(optimised):
+    settings = Settings(threads=2, optimised=optimised, without=("MatMulAddFusion",))
     session = open_session(unary("Relu"), settings)
     assert session.settings is settings
     assert session.run({"x": X})["y"].max() == 5
@@ -71,7 +72,6 @@ def test_initialisers_that_are_inputs_need_not_be_given():
     proto.graph.input.append(value("factor", FLOAT, []))
     session = open_session(proto)
     assert [port.name for port in session.inputs] == ["x"]
-    assert [port.name for port in session.optional_inputs] == ["factor"]
     np.testing.assert_array_equal(session.run({"x": X})["y"], 2 * X)
     factor = np.array(3, np.float32)
     np.testing.assert_array_equal(session.run({"x": X, "factor": factor})["y"], 3 * X)
@@ -123,8 +123,8 @@ def test_sequences_come_back_as_lists():
 
 def test_sessions_can_be_opened_again():
     session = open_session(unary("Relu"))
-    again = session.reopened(Settings(level="none"))
-    assert again.settings.level == "none"
+    again = session.reopened(Settings(optimised=False))
+    assert not again.settings.optimised
     np.testing.assert_array_equal(again.run({"x": X})["y"], session.run({"x": X})["y"])
 
 
@@ -156,11 +156,6 @@ def test_failing_kernels_are_silent_and_one_line(capfd):
     assert captured.out == captured.err == ""
 
 
-def test_unknown_level_is_refused():
-    with pytest.raises(RuntimeFailure, match="level: 'most' is not one of none, "):
-        open_session(unary("Relu"), Settings(level="most"))
-
-
 def test_one_line_bounds_the_length():
     text = one_line(ValueError("word\n " * 1000))
     assert len(text) <= 300 and text.startswith("word word") and text.endswith(" [...]")
@@ -168,16 +163,16 @@ def test_one_line_bounds_the_length():
 
 
 def test_runtime_name_has_a_version():
-    assert any(character.isdigit() for character in runtime_name())
+    assert any(character.isdigit() for character in RUNTIME.name)
 
 
 def test_the_runtime_reports_nothing_home(tmp_path):
     # ONNX Runtime keeps its telemetry quiet by itself where CI is set.
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     places = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(tmp_path))
-    code = "from tensaur.runtime.session import runtime_name; print(runtime_name())"
+    code = "from tensaur.runtime.choice import RUNTIME; print(RUNTIME.name)"
     done = subprocess.run(
         [sys.executable, "-c", code], env=kept | places, capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == runtime_name()
+    assert done.stdout.strip() == RUNTIME.name
     assert not list(tmp_path.iterdir())

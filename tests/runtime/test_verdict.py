@@ -8,7 +8,7 @@ import pytest
 
 from tensaur.errors import RuntimeFailure
 from tensaur.runtime import verdict
-from tensaur.runtime.session import InFolder
+from tensaur.runtime.protocol import InFolder
 from tensaur.runtime.timing import Estimate, Limits
 from tensaur.runtime.verdict import (
     Timing,

@@ -13,8 +13,8 @@ from tensaur.cost.single import Stopwatch
 from tensaur.cost.sizes import Sizes
 from tensaur.cost.store import Context, Store, default_path
 from tensaur.errors import UsageError
+from tensaur.runtime.choice import RUNTIME
 from tensaur.runtime.processor import cache_nbytes, processor_name
-from tensaur.runtime.session import runtime_name
 
 LATENCY = "latency"
 
@@ -62,7 +62,7 @@ def measured_cost(
     # The two names of ONNX's own domain are one.
     opsets = {_domain(name): version for name, version in (opsets or DEFAULT_OPSETS).items()}
     cold_nbytes = 2 * cache_nbytes() if weight_nbytes > cache_nbytes() else 0
-    context = Context(threads, runtime_name(), processor_name())
+    context = Context(threads, RUNTIME.name, processor_name())
     return MeasuredCost(
         store=store,
         stopwatch=Stopwatch(threads, opsets, cold_nbytes=cold_nbytes),

@@ -18,8 +18,9 @@ from tensaur.ir.operator import Input, Weight, sum_nbytes, type_nbytes
 from tensaur.ir.types import Array, DType, TensorType
 from tensaur.ops import Abs, Neg
 from tensaur.runtime.build import model_of
+from tensaur.runtime.choice import open_session
 from tensaur.runtime.inputs import INTEGER_LIMITS, draw_array
-from tensaur.runtime.session import Settings, open_session
+from tensaur.runtime.protocol import Settings
 from tensaur.runtime.timing import latency, meter_for
 
 # A single operator on more data than this says little that a smaller one does not, and may not fit.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from tensaur.errors import ModelError
+from tensaur.errors import ModelError, one_line
 from tensaur.ir.types import Type
 from tensaur.onnx_io.hazards import elements_can_be_followed
 from tensaur.onnx_io.scopes import captured_names
@@ -234,9 +234,9 @@ def _run_checker(skeleton: ModelProto) -> None:
     try:
         onnx.checker.check_model(shaped)
     except onnx.checker.ValidationError as error:
-        raise ModelError(_one_line(error)) from None
+        raise ModelError(one_line(error)) from None
     except ValueError as error:
-        raise ModelError(f"cannot be checked: {_one_line(error)}") from None
+        raise ModelError(f"cannot be checked: {one_line(error)}") from None
 
 
 def _check_types(skeleton: ModelProto) -> None:
@@ -248,16 +248,16 @@ def _check_types(skeleton: ModelProto) -> None:
             wrong = "[TypeInferenceError]" in line or "inconsistent type" in line
             # What follows from another error, and so is none, is said like this.
             if wrong and "instead is null" not in line:
-                raise ModelError(_one_line(line)) from None
+                raise ModelError(one_line(line)) from None
     except ValueError as error:
-        raise ModelError(_one_line(error)) from None
+        raise ModelError(one_line(error)) from None
 
 
 def _infer(skeleton: ModelProto, data_prop: bool) -> ModelProto:
     try:
         result: ModelProto = onnx.shape_inference.infer_shapes(skeleton, data_prop=data_prop)
     except (onnx.shape_inference.InferenceError, ValueError) as error:
-        raise ModelError(_one_line(error)) from None
+        raise ModelError(one_line(error)) from None
     return result
 
 
@@ -286,8 +286,3 @@ def _refine(
 def _dimension_names(graph: GraphProto) -> set[str]:
     values = (*graph.input, *graph.output, *graph.value_info)
     return {dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim}
-
-
-def _one_line(error: object) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,1 +1,1 @@
-"""Running models under ONNX Runtime: sessions, inputs, comparing outputs, timing; nothing about costs."""
+"""Running models: sessions, inputs, comparing outputs, timing; nothing about costs."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.types import Array, DType
-from tensaur.runtime.session import Feeds, Session, Value, open_session
+from tensaur.runtime.protocol import Feeds, Session, Value
 
 # An output may have this many times the share of deviating elements that the original model itself
 # has under rounding-sized changes of its inputs.
@@ -196,7 +196,7 @@ def _noise(
 ) -> dict[str, float]:
     """Return per output the greatest share of elements that rounding alone moves out of tolerance."""
     runs = [original.run(_perturbed(feeds, seed)) for seed in range(_TRIALS)]
-    plain = open_session(original.model, replace(original.settings, level="none"))
+    plain = original.reopened(replace(original.settings, optimised=False))
     runs.append(plain.run(feeds))
     noise: dict[str, float] = {}
     for outputs in runs:

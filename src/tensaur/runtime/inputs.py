@@ -18,7 +18,7 @@ import numpy as np
 
 from tensaur.errors import RuntimeFailure, UsageError
 from tensaur.ir.types import Array, DType
-from tensaur.runtime.session import Feeds, Port, Session
+from tensaur.runtime.protocol import Feeds, Port, Session
 
 DEFAULT_SIZE = 64
 

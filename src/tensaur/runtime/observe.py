@@ -14,7 +14,8 @@ from tensaur.ir.dims import DimExpr, symbols
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Input
 from tensaur.ir.types import TensorType, Type
-from tensaur.runtime.session import Feeds, InFolder, Model, Session, Settings, open_session
+from tensaur.runtime.choice import open_session
+from tensaur.runtime.protocol import Feeds, InFolder, Model, Session, Settings
 
 
 def observed_sizes(graph: Graph, original: Model, session: Session, feeds: Feeds) -> dict[str, int]:
@@ -55,7 +56,7 @@ def _values(
         # Unoptimised, so that no value is fused away and none moves into a blocked layout.
         probe = open_session(
             InFolder(model, _folder(session.model)),
-            Settings(session.settings.threads, level="none"),
+            Settings(session.settings.threads, optimised=False),
         )
         return {name: value for name, value in probe.run(feeds).items() if name in set(names)}
     except RuntimeFailure:  # a size that stays unknown is priced at its default

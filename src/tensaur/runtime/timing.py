@@ -20,7 +20,8 @@ from statistics import fmean, median, stdev
 
 import numpy as np
 
-from tensaur.runtime.session import Feeds, Model, Settings, open_session
+from tensaur.runtime.choice import open_session
+from tensaur.runtime.protocol import Feeds, Model, Settings
 
 Run = Callable[[], object]
 # Opens a fresh session and returns one function for every workload, each running it once.

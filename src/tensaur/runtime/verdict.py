@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tensaur.errors import RuntimeFailure
-from tensaur.runtime.session import Feeds, InFolder, Model, Settings, one_line
+from tensaur.errors import RuntimeFailure, one_line
+from tensaur.runtime.protocol import Feeds, InFolder, Model, Settings
 from tensaur.runtime.timing import (
     Clock,
     Contestant,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tensaur.errors import TensaurError
-from tensaur.runtime.session import InFolder
+from tensaur.runtime.protocol import InFolder
 from tensaur.runtime.timing import Limits, race
 from tensaur.runtime.verdict import Timing, timing_to_json
 

@@ -1,7 +1,6 @@
 """The one way to open and run a model under ONNX Runtime.
 
-Holds `Session` and its settings. Does not make inputs, compare outputs or time anything; no other
-module of Tensaur imports onnxruntime.
+Holds `OrtSession`. Does not make inputs, compare outputs or time anything.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,23 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tensaur.errors import RuntimeFailure, RuntimeRefusal
+from tensaur.errors import RuntimeFailure, RuntimeRefusal, one_line
 from tensaur.ir.types import DType
+from tensaur.runtime.protocol import Feeds, InFolder, Model, Port, Settings, Value
 
-# A ModelProto, a serialised model, a path, or either of the first two as `InFolder`.
-Model = Any
-# An array, or nested lists and dictionaries of arrays for sequences and maps.
-Value = Any
-Feeds = Mapping[str, Value]
-
-_LEVELS = {
-    "none": "ORT_DISABLE_ALL",
-    "basic": "ORT_ENABLE_BASIC",
-    "extended": "ORT_ENABLE_EXTENDED",
-    "all": "ORT_ENABLE_ALL",
-}
-_MESSAGE_LIMIT = 300
-_CUT = " [...]"
 _FATAL = 4
 _FOLDER_OPTION = "session.model_external_initializers_file_folder_path"
 
@@ -68,40 +54,8 @@ _ONNX_NUMBERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class InFolder:
-    """A model in memory, or a path, some of whose tensors are in files of another folder."""
-
-    model: Any
-    folder: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a session is opened: threads, graph optimisation level, optimisers left out by name."""
-
-    threads: int = 1
-    level: str = "all"
-    disabled_optimizers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """An input or output of a model: name, the runtime's type text, element type, dimensions.
-
-    A dimension is a size or a name; one without a name in the file is called ``?<port>.<axis>``, as
-    when Tensaur reads the model.
-    `dtype` is None for what is not a tensor.
-    """
-
-    name: str
-    kind: str
-    dtype: DType | None
-    dims: tuple[int | str, ...]
-
-
 @dataclass
-class Session:
+class OrtSession:
     """An open model; `model` and `settings` are kept so that it can be opened again."""
 
     model: Model
@@ -113,11 +67,6 @@ class Session:
     def inputs(self) -> tuple[Port, ...]:
         """Return the inputs that have to be given."""
         return tuple(_port(item) for item in self._session.get_inputs())
-
-    @cached_property
-    def optional_inputs(self) -> tuple[Port, ...]:
-        """Return the initialisers that the caller may override."""
-        return tuple(_port(item) for item in self._session.get_overridable_initializers())
 
     @cached_property
     def outputs(self) -> tuple[Port, ...]:
@@ -161,7 +110,7 @@ class Session:
 
         return run
 
-    def reopened(self, settings: Settings | None = None) -> Session:
+    def reopened(self, settings: Settings | None = None) -> OrtSession:
         """Open the same model once more, by default with the same settings."""
         return open_session(self.model, settings or self.settings)
 
@@ -178,17 +127,16 @@ class Session:
         return any(port.dtype in _ONNX_NUMBERS for port in (*self.inputs, *self.outputs))
 
 
-def open_session(model: Model, settings: Settings | None = None) -> Session:
+def open_session(model: Model, settings: Settings | None = None) -> OrtSession:
     """Open a model on the CPU; RuntimeFailure, in one line, if the runtime refuses it."""
     settings = settings or Settings()
-    if settings.level not in _LEVELS:
-        raise RuntimeFailure(f"level: {settings.level!r} is not one of {', '.join(_LEVELS)}")
     ort = _onnxruntime()
     options = ort.SessionOptions()
     options.log_severity_level = _FATAL
     options.intra_op_num_threads = settings.threads
     options.inter_op_num_threads = 1
-    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _LEVELS[settings.level])
+    level = "ORT_ENABLE_ALL" if settings.optimised else "ORT_DISABLE_ALL"
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
     if isinstance(model, InFolder):
         options.add_session_config_entry(_FOLDER_OPTION, str(model.folder.resolve()))
     source, keep = _source(model.model if isinstance(model, InFolder) else model)
@@ -197,26 +145,22 @@ def open_session(model: Model, settings: Settings | None = None) -> Session:
             source,
             options,
             providers=["CPUExecutionProvider"],
-            disabled_optimizers=list(settings.disabled_optimizers),
+            disabled_optimizers=list(settings.without),
         )
     except Exception as error:
-        raise RuntimeRefusal(f"the runtime refuses the model: {one_line(error)}") from error
-    return Session(model, settings, session, keep)
+        raise RuntimeRefusal(f"the runtime refuses the model: {_reason(error)}") from error
+    return OrtSession(model, settings, session, keep)
 
 
-def runtime_name() -> str:
-    """Return name and version of the runtime, as they key measured costs."""
-    return f"onnxruntime {_onnxruntime().__version__}"
+def version() -> str:
+    """Return the version of the runtime."""
+    return str(_onnxruntime().__version__)
 
 
-def one_line(error: BaseException) -> str:
-    """Return an error's message as one line of bounded length, without the runtime's status prefix."""
-    text = " ".join(str(error).split())
-    if text.startswith("[ONNXRuntimeError]"):
-        text = text.split(" : ", 3)[-1]
-    if len(text) > _MESSAGE_LIMIT:
-        text = text[: _MESSAGE_LIMIT - len(_CUT)] + _CUT
-    return text.rstrip(".") or type(error).__name__
+def _reason(error: BaseException) -> str:
+    """Return an error's message as one line, without the runtime's status prefix."""
+    text = one_line(error)
+    return text.split(" : ", 3)[-1] if text.startswith("[ONNXRuntimeError]") else text
 
 
 @cache
@@ -259,7 +203,7 @@ def _source_on_disk(model: Model) -> tuple[str, object]:
 
 
 def _failure(place: str, error: BaseException) -> RuntimeFailure:
-    return RuntimeFailure(f"{place}: {one_line(error)}")
+    return RuntimeFailure(f"{place}: {_reason(error)}")
 
 
 def _port(item: Any) -> Port:
