@@ -12,6 +12,7 @@ from tensaur.errors import RuntimeFailure, RuntimeRefusal, UsageError
 from tensaur.gate import Gate
 from tensaur.options import Options
 from tensaur.runtime.protocol import InFolder
+from tensaur.runtime.racing import Standing
 from tensaur.runtime.timing import Estimate
 from tensaur.runtime.verdict import Timing, Verdict
 from tests.runtime.models import external, gather, model, scaled, value
@@ -40,18 +41,12 @@ def timing(monkeypatch):
         world.timed.append(SimpleNamespace(candidate=candidate, feeds=feeds, **settings))
         return world.verdicts.pop(0)
 
-    class Race:
-        def __init__(self, entrants, limits, rng):
-            self.entrants = entrants
-
-        def run(self):
-            return self
-
-        def estimate(self, place):
-            return Estimate(world.ratios[place - 1], 0.0, 9.0)
+    def halving(original, candidates, **settings):
+        places = sorted(range(len(candidates)), key=lambda place: -world.ratios[place])
+        return [Standing(at, Estimate(world.ratios[at], 0.0, 9.0), 1) for at in places]
 
     monkeypatch.setattr(gate_module, "faster", faster)
-    monkeypatch.setattr(gate_module, "Race", Race)
+    monkeypatch.setattr(gate_module, "halving", halving)
     return world
 
 
@@ -154,19 +149,31 @@ def test_ctrl_c_while_timing_leaves_it_to_the_caller(timing, monkeypatch):
         double().judge([scaled(2.0)], 5.0, quiet)
 
 
-def test_dynamic_sizes_are_compared_and_timed_at_two_sizes(timing):
+def sizes_of(feeds):
+    return [item["x"].shape for item in feeds]
+
+
+def test_dynamic_sizes_are_compared_at_three_other_sizes_and_timed_at_two(timing):
     gate = double()
-    shapes = [feeds["x"].shape for feeds in gate.feeds]
-    assert set(shapes) == {(1, 3), (2, 3)}
+    assert set(sizes_of(gate.feeds)) == {(1, 3), (2, 3), (3, 3)}, "half of one is one"
     gate.judge([scaled(2.0)], 5.0, quiet)
-    assert [feeds["x"].shape for feeds in timing.timed[0].feeds] == [(1, 3), (2, 3)]
+    assert sizes_of(timing.timed[0].feeds) == [(1, 3), (2, 3), (3, 3)]
     assert gate.sizes == {"n": 1}
 
 
-def test_given_sizes_are_the_only_ones():
-    gate = double(sizes={"n": 7})
-    assert {feeds["x"].shape for feeds in gate.feeds} == {(7, 3)}
-    assert gate.sizes == {"n": 7}
+def test_given_sizes_are_timed_alone_and_others_compared():
+    gate = double(sizes={"n": 8})
+    assert set(sizes_of(gate.feeds)) == {(8, 3), (16, 3), (4, 3), (9, 3)}
+    assert sizes_of(gate.timed) == [(8, 3)]
+    assert gate.sizes == {"n": 8}
+
+
+def test_free_sizes_are_timed_with_the_given_ones_as_they_are():
+    node = helper.make_node("Relu", ["x"], ["y"])
+    proto = model([node], [value("x", TensorProto.FLOAT, ["b", "c"])], [value("y")])
+    gate = Gate(onnx_io.read(proto), Options(sizes={"b": 4}))
+    assert sizes_of(gate.timed) == [(4, 64), (4, 128), (4, 32)]
+    assert {(8, 128), (2, 32), (5, 65)} < set(sizes_of(gate.feeds))
 
 
 def test_sizes_at_which_the_model_fails_are_left_out():
@@ -184,8 +191,9 @@ def test_own_inputs_are_used_and_random_ones_beside_them():
     own = {"x": np.full((4, 3), 5.0, np.float32)}
     gate = double(inputs=own)
     assert np.array_equal(gate.feeds[0]["x"], own["x"])
-    assert {feeds["x"].shape for feeds in gate.feeds} == {(4, 3)}
-    assert len(gate.feeds) > 1
+    assert set(sizes_of(gate.feeds)) == {(4, 3), (8, 3), (2, 3), (5, 3)}
+    assert sizes_of(gate.feeds).count((4, 3)) == 3
+    assert len(gate.timed) == 1 and gate.timed[0] is gate.feeds[0]
     assert gate.sizes == {"n": 4}
 
 

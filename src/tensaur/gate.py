@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,10 +25,18 @@ from tensaur.options import Options
 from tensaur.result import Latency
 from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import Comparison, agree
-from tensaur.runtime.inputs import check_feeds, draw, plan_inputs, planned_feeds, random_feeds
+from tensaur.runtime.inputs import (
+    check_feeds,
+    draw,
+    plan_inputs,
+    planned_feeds,
+    random_feeds,
+    with_anonymous,
+)
 from tensaur.runtime.observe import observed_sizes
 from tensaur.runtime.protocol import Feeds, InFolder, Model, Session, Settings
-from tensaur.runtime.timing import Limits, Race, Run
+from tensaur.runtime.racing import halving, openings
+from tensaur.runtime.timing import Contestant, Run, contestant, meter_for
 from tensaur.runtime.verdict import Verdict, faster
 
 # A gain below this is within what two sessions of one model differ by.
@@ -43,8 +51,11 @@ RUNS = 60
 # An original that takes a larger share of the time limit for one run is compared on one input alone.
 SLOW = 0.02
 
-# Bounds the one short race that chooses among the candidates.
+# Bounds the race that chooses among the candidates.
 SCREENING_SECONDS = 3.0
+
+# At how many sizes beside the first a model with dynamic dimensions is compared, and timed.
+OTHER_SIZES, TIMED_SIZES = 3, 2
 
 Say = Callable[[str], None]
 
@@ -75,8 +86,9 @@ class Gate:
         self.settings = Settings(threads=options.threads)
         begin = time.perf_counter()
         self.session = open_session(self.original, self.settings)
-        self.reserve = OPENINGS * (time.perf_counter() - begin)
-        self.feeds = self._feeds(self.session)
+        self.open_seconds = time.perf_counter() - begin
+        self.reserve = OPENINGS * self.open_seconds
+        self.feeds, self.timed = self._feeds(self.session)
         begin = time.perf_counter()
         self.session.run(self.feeds[0])
         self.run_seconds = time.perf_counter() - begin
@@ -124,7 +136,7 @@ class Gate:
         if not equal:
             reason = refusals[0] if refusals else "nothing cheaper was found"
             return Judgement(None, reason, next(iter(comparisons.values()), None))
-        best = self._screen(equal, say)
+        best = self._screen(equal, models, say)[0]
         say("timing the original against the best candidate")
         verdict = self._time(models[best], seconds)
         reason, accepted = verdict.reason, verdict.accepted
@@ -134,70 +146,105 @@ class Gate:
         winner = best if accepted else None
         return Judgement(winner, reason, comparisons[best], _latency(verdict))
 
-    def _screen(self, equal: Mapping[int, Session], say: Say) -> int:
-        """Return the candidate that looks fastest in one short race of the open sessions."""
+    def _screen(
+        self, equal: Mapping[int, Session], models: Sequence[Model], say: Say
+    ) -> tuple[int, ...]:
+        """Return the candidates from the one that looks fastest to the slowest."""
         if len(equal) == 1:
-            return next(iter(equal))
+            return tuple(equal)
         say(f"timing {len(equal)} candidates in turn")
-        entrants = [
-            partial(_runs, session, self.feeds[:1]) for session in (self.session, *equal.values())
-        ]
-        limits = Limits(seconds=SCREENING_SECONDS, replicates=1, least=1)
-        result = Race(entrants, limits, rng=Random(self.options.seed)).run()
-        ratios = [result.estimate(place).ratio for place in range(1, len(entrants))]
-        return list(equal)[ratios.index(max(ratios))]
+        standings = halving(
+            self._entrant(self.original, self.session, len(equal)),
+            [self._entrant(models[at], session, len(equal)) for at, session in equal.items()],
+            seconds=SCREENING_SECONDS,
+            rng=Random(self.options.seed),
+            meter=meter_for(self.options.threads),
+        )
+        order = list(equal)
+        return tuple(order[item.candidate] for item in standings)
+
+    def _entrant(self, model: Model, session: Session, count: int) -> Contestant:
+        """Return a contestant that opens a new session each time, if there is time for that."""
+        if openings(count) * self.open_seconds < SCREENING_SECONDS:
+            return contestant(model, self.timed[:1], self.settings)
+        return partial(_runs, session, self.timed[:1])
 
     def _time(self, candidate: Model, seconds: float) -> Verdict:
         return faster(
             self.original,
             candidate,
-            self._timed_feeds(),
+            self.timed,
             margin=MARGIN,
             seconds=seconds,
             threads=self.options.threads,
             seed=self.options.seed,
         )
 
-    def _timed_feeds(self) -> list[Feeds]:
-        distinct: dict[Any, Feeds] = {}
-        for feeds in self.feeds:
-            shapes = tuple(sorted((name, getattr(v, "shape", ())) for name, v in feeds.items()))
-            distinct.setdefault(shapes, feeds)
-        return list(distinct.values())
-
-    def _feeds(self, session: Session) -> list[Feeds]:
+    def _feeds(self, session: Session) -> tuple[list[Feeds], list[Feeds]]:
+        """Return inputs to compare on, and those of them to time on."""
         given = self.options.inputs
         if given is not None:
             feeds: list[Feeds] = [check_feeds(given, session.inputs, "inputs")]
-            return feeds + self._alike(session, feeds[0])
+            sizes = _sizes_of(session, feeds[0])
+            alike = self._drawn(session, sizes, 2)
+            return feeds + alike + self._other_sizes(session, sizes, sizes), feeds[:1]
         begin = time.perf_counter()
         plan = plan_inputs(session, self.options.sizes, self.options.seed)
         if time.perf_counter() - begin > SLOW * self.options.seconds:
-            return [draw(session.inputs, plan, self.options.seed)]
-        found = planned_feeds(session, plan, seed=self.options.seed)
-        larger = {name: 2 * size for name, size in plan.sizes.items()}
-        free = {name: size for name, size in larger.items() if name not in self.options.sizes}
-        return found + self._other_size(session, {**plan.sizes, **free}) if free else found
+            feeds = [draw(session.inputs, plan, self.options.seed)]
+            return feeds, feeds
+        feeds = planned_feeds(session, plan, seed=self.options.seed)
+        sizes = _sizes_of(session, feeds[0])
+        others = self._other_sizes(session, sizes, sizes)
+        # What the user gives a size is timed at that size alone, and compared at others too.
+        free = sizes.keys() - with_anonymous(self.options.sizes).keys()
+        fixed = {name: size for name, size in sizes.items() if name not in free}.items()
+        if fixed and free:
+            others += self._other_sizes(session, sizes, free)
+        timed = [item for item in others if _sizes_of(session, item).items() >= fixed]
+        return feeds + others, [feeds[0], *timed[:TIMED_SIZES]]
 
-    def _alike(self, session: Session, given: Feeds) -> list[Feeds]:
-        """Return random inputs of the sizes of the given ones, if the original accepts any."""
-        dims = {
-            dim: np.shape(given[port.name])[axis]
-            for port in session.inputs
-            for axis, dim in enumerate(port.dims)
-            if isinstance(dim, str) and port.name in given
-        }
+    def _other_sizes(
+        self, session: Session, sizes: Mapping[str, int], changed: Collection[str]
+    ) -> list[Feeds]:
+        """Return inputs of other sizes of some dimensions, as far as the original accepts them.
+
+        Dimensions that only work at some sizes are common.
+        """
+        found: list[Feeds] = []
+        seen = [dict(sizes)]
+        for other in _CHANGES:
+            new = {name: other(size) if name in changed else size for name, size in sizes.items()}
+            if new in seen or len(found) == OTHER_SIZES:
+                continue
+            seen.append(new)
+            found += self._drawn(session, new, 1)
+        return found
+
+    def _drawn(self, session: Session, sizes: Mapping[str, int], count: int) -> list[Feeds]:
         try:
-            return random_feeds(session, dims, count=2, seed=self.options.seed)
+            return random_feeds(session, sizes, count=count, seed=self.options.seed)
         except RuntimeFailure:
             return []
 
-    def _other_size(self, session: Session, sizes: Mapping[str, int]) -> list[Feeds]:
-        # Dimensions that only work at some sizes are common; then one size has to do.
-        try:
-            return random_feeds(session, sizes, count=1, seed=self.options.seed)
-        except RuntimeFailure:
-            return []
+
+# Other sizes that a dimension may take, in the order of trying.
+_CHANGES: tuple[Callable[[int], int], ...] = (
+    lambda size: 2 * size,
+    lambda size: max(size // 2, 1),
+    lambda size: size + 1,
+    lambda size: 3 * size,
+    lambda size: 1,
+)
+
+
+def _sizes_of(session: Session, given: Feeds) -> dict[str, int]:
+    return {
+        dim: np.shape(given[port.name])[axis]
+        for port in session.inputs
+        for axis, dim in enumerate(port.dims)
+        if isinstance(dim, str) and port.name in given
+    }
 
 
 def _too_slow(run: float, needed: float) -> str:
