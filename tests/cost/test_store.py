@@ -117,3 +117,15 @@ def test_a_bad_place_means_memory_and_one_warning(tmp_path, caplog, place):
 
 def test_the_default_place_is_in_the_cache_directory():
     assert default_path().name == "costs.sqlite" and "tensaur" in str(default_path())
+
+
+def test_numbers_of_kernels_are_kept_by_kind_and_runtime(tmp_path):
+    store = Store(tmp_path / "costs.sqlite")
+    store.put_kernels("one", {"a": 1, "b": 2})
+    store.put_kernels("one", {"b": 3})
+    store.put_kernels("other", {"a": 4})
+    store.close()
+    again = Store(tmp_path / "costs.sqlite")
+    assert again.kernels("one") == {"a": 1, "b": 3}
+    assert again.kernels("other") == {"a": 4}
+    assert again.kernels("none") == {}

@@ -1,7 +1,7 @@
 """Measured prices on disk: an SQLite file in the user's cache directory.
 
 Holds prices by signature and the machine's calibration, both for one runtime, processor and number of
-threads. Safe for several processes at once. Does not measure. A store that cannot be opened is replaced
+threads, and how many kernels a runtime runs for kinds of small graphs. Safe for several processes at once. Does not measure. A store that cannot be opened is replaced
 by one in memory, with one warning: losing a cache is never an error.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,9 @@ CREATE TABLE IF NOT EXISTS prices (
 CREATE TABLE IF NOT EXISTS machines (
   threads INTEGER NOT NULL, runtime TEXT NOT NULL, processor TEXT NOT NULL, calibration TEXT NOT NULL,
   PRIMARY KEY (threads, runtime, processor)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fusions (
+  kind TEXT NOT NULL, runtime TEXT NOT NULL, kernels INTEGER NOT NULL, PRIMARY KEY (kind, runtime)
 ) WITHOUT ROWID;
 """
 
@@ -96,6 +100,18 @@ class Store:
             (context.threads, context.runtime, context.processor, text),
         )
 
+    def kernels(self, runtime: str) -> dict[str, int]:
+        """Return how many kernels a runtime runs for each kind of small graph that it was asked about."""
+        rows = self._all("SELECT kind, kernels FROM fusions WHERE runtime=?", (runtime,))
+        return {str(kind): int(count) for kind, count in rows}
+
+    def put_kernels(self, runtime: str, counts: Mapping[str, int]) -> None:
+        """Store numbers of kernels by kind, replacing earlier ones."""
+        self._write_all(
+            "INSERT OR REPLACE INTO fusions VALUES (?, ?, ?)",
+            [(kind, runtime, count) for kind, count in counts.items()],
+        )
+
     def count(self) -> int:
         """Return how many prices are stored."""
         row = self._one("SELECT count(*) FROM prices", ())
@@ -106,21 +122,26 @@ class Store:
         self._connection.close()
 
     def _one(self, query: str, values: tuple[object, ...]) -> tuple[Any, ...] | None:
+        return next(iter(self._all(query, values)), None)
+
+    def _all(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
         import sqlite3  # noqa: PLC0415  # heavy: imported when used
 
         try:
-            row: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
+            return self._connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
             self._fall_back(error)
-            return None
-        return row
+            return []
 
     def _write(self, query: str, values: tuple[object, ...]) -> None:
+        self._write_all(query, [values])
+
+    def _write_all(self, query: str, rows: Sequence[tuple[object, ...]]) -> None:
         import sqlite3  # noqa: PLC0415  # heavy: imported when used
 
         try:
             with self._connection:
-                self._connection.execute(query, values)
+                self._connection.executemany(query, rows)
         except sqlite3.DatabaseError as error:
             self._fall_back(error)
 
@@ -172,7 +193,10 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 def _migrate(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version not in (0, _VERSION):  # another Tensaur's layout: measure again rather than guess
-        connection.executescript("DROP TABLE IF EXISTS prices; DROP TABLE IF EXISTS machines;")
+        connection.executescript(
+            "DROP TABLE IF EXISTS prices; DROP TABLE IF EXISTS machines;"
+            "DROP TABLE IF EXISTS fusions;"
+        )
     connection.executescript(_SCHEMA)
     if version != _VERSION:
         connection.execute(f"PRAGMA user_version={_VERSION}")
