@@ -55,6 +55,20 @@ class Port:
     dims: tuple[int | str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What the runtime runs at once: the operators of a model that it computes, and for how long.
+
+    `kind` is the runtime's own name for it. `computes` names the values of the model that those operators
+    make, in order of computation; the last is what the kernel returns. It is empty for what the runtime
+    has added (copies, changes of layout). `seconds` are those of one run, 0 if it was not timed.
+    """
+
+    kind: str
+    computes: tuple[str, ...]
+    seconds: float = 0.0
+
+
 class Session(Protocol):
     """An open model; `model` and `settings` are kept so that it can be opened again."""
 
