@@ -3,14 +3,28 @@
 import numpy as np
 import pytest
 
+from tensaur.cost.objective import METRICS
 from tensaur.errors import UsageError
-from tensaur.options import COSTS, CYCLE_FILTERS, EXTRACTORS, MATHS, Options
+from tensaur.options import CYCLE_FILTERS, EXTRACTORS, MATHS, Options
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"cost": "money"}, "cost: 'money' is not one of latency, flops, bytes, launches"),
+        (
+            {"cost": "money"},
+            "cost: 'money' is not a metric (metrics: latency, flops, bytes, launches, size)",
+        ),
+        ({"cost": 3}, "cost: 3 is no text, no function and has neither quote nor price"),
+        ({"limits": ["size"]}, "limits: ['size'] is not a mapping of metrics to numbers"),
+        (
+            {"limits": {"latency": 1}},
+            "limit: 'latency' is not one of peak_memory, size, flops, bytes, launches",
+        ),
+        ({"limits": {"size": -1}}, "limit of size: -1 is below 0"),
+        ({"limits": {"size": float("nan")}}, "limit of size: nan is below 0"),
+        ({"limits": {"size": float("inf")}}, "limit of size: inf is no limit"),
+        ({"limits": {"size": "1MB"}}, "limit of size: '1MB' is not a number"),
         ({"extract": "best"}, "extract: 'best' is not one of ilp, dag, tree"),
         ({"cycle_filter": "all"}, "cycle_filter: 'all' is not one of efficient, vanilla, none"),
         ({"math": "loose"}, "math: 'loose' is not one of exact, rounding, fast"),
@@ -49,7 +63,7 @@ def test_more_threads_than_any_machine_has():
         Options(threads=100_000)
 
 
-@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("cost", METRICS)
 @pytest.mark.parametrize("extract", EXTRACTORS)
 @pytest.mark.parametrize("math", MATHS)
 @pytest.mark.parametrize("cycle_filter", CYCLE_FILTERS)
@@ -63,6 +77,11 @@ def test_every_choice_is_accepted(cost, extract, math, cycle_filter):
 )
 def test_how_much_a_file_may_grow(given, original, budget):
     assert Options(max_growth=given).growth_budget(original) == budget
+
+
+def test_a_limit_on_size_bounds_the_growth():
+    assert Options(limits={"size": 900}).growth_budget(1000) == -100
+    assert Options(limits={"size": 1010}, max_growth=5).growth_budget(1000) == 5
 
 
 def test_no_time_and_endless_time_are_times():

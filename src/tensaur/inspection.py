@@ -46,7 +46,7 @@ class OperatorRow:
     count: int
     flops: int
     nbytes: int
-    cost: int
+    cost: float
     measured: int
 
 
@@ -69,7 +69,7 @@ class Inspection:
         return sum(row.count for row in self.rows)
 
     @property
-    def cost(self) -> int:
+    def cost(self) -> float:
         """Return the estimated cost of the whole model."""
         return sum(row.cost for row in self.rows)
 
@@ -109,9 +109,9 @@ def inspect_source(source: Source, options: Options) -> Inspection:
     """Inspect a model that was read; latency is what the store holds, else estimated, never measured."""
     check_given(source.graph, options.sizes)
     sizes = graph_sizes(source.graph, options.sizes)
-    prices = pricer_for(options.cost, sizes, options.threads, options.store, budget_seconds=0)
-    unit = "ns" if options.cost == "latency" else options.cost
-    return inspect(source.graph, prices, opset=source.opset, cost_unit=unit, sizes=sizes)
+    wanted = options.objective
+    prices = pricer_for(wanted, sizes, options.threads, options.store, budget_seconds=0)
+    return inspect(source.graph, prices, opset=source.opset, cost_unit=wanted.unit, sizes=sizes)
 
 
 def _with_node(

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from tensaur import onnx_io
 from tensaur.cost.fusion import fuses
+from tensaur.cost.metrics import Metrics, metrics
 from tensaur.cost.model import Pricer, runs
+from tensaur.cost.objective import LATENCY, SIZE
 from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import check_given, graph_sizes, named_sizes
 from tensaur.egraph.egraph import EGraph
@@ -93,10 +95,15 @@ class Candidate:
     written: Any
     refined: Refined
     rewrites: tuple[Rewrite, ...]
+    metrics: Metrics
 
 
 def _interrupted() -> Judgement:
     return Judgement(None, "interrupted before anything was shown to be faster")
+
+
+def _above(values: Mapping[str, int], limits: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {value:,} > {limits[name]:,}" for name, value in values.items())
 
 
 @dataclass
@@ -108,7 +115,24 @@ class Found:
     exploration: Exploration | None = None
     before: Refined | None = None
     candidates: list[Candidate] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
     judgement: Judgement = field(default_factory=_interrupted)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Return what the original comes to."""
+        return metrics(self.source.graph, self.sizes)
+
+    def drop(self, limits: Mapping[str, int]) -> None:
+        """Drop the candidates that are above a limit, and say so."""
+        for candidate in list(self.candidates):
+            above = candidate.metrics.exceeded(limits)
+            if above:
+                self.candidates.remove(candidate)
+                self.dropped.append(f"a candidate was dropped: {_above(above, limits)}")
+        above = self.metrics.exceeded(limits)
+        if above:
+            self.dropped.append(f"the original is above the limit: {_above(above, limits)}")
 
 
 def optimize(
@@ -137,8 +161,9 @@ def optimize(
             egraph, root, found.exploration = explore(source, run.options, run)
         with run.phase("choosing"):
             found.before, found.candidates = choose(egraph, root, source, found.sizes, run)
+            found.drop(run.options.limits)
         with run.phase("checking"):
-            found.judgement = judge(gate, found.candidates, run)
+            found.judgement = judge(gate, found, run)
     except UnsoundRule as error:  # the e-graph is worthless now, the model is not
         found.judgement = Judgement(None, f"a rule is unsound: {error}")
     except KeyboardInterrupt:  # what is there is the original
@@ -190,7 +215,7 @@ def choose(
     options = run.options
     opsets = {item.domain: item.version for item in source.proto.opset_import}
     pricer = pricer_for(
-        options.cost,
+        options.objective,
         sizes,
         options.threads,
         options.store,
@@ -202,11 +227,13 @@ def choose(
     refinement = _original(source, pricer, run)
     before = refinement.run(_solver(run), None, loaded_only=True)
     while True:
-        space = Space(egraph, root, source.graph.constants, fuses, writes, unfoldable)
+        space = Space(
+            egraph, root, source.graph.constants, fuses, writes, unfoldable, byte_price(options)
+        )
         # Where Ctrl-C has ended the measuring, the deadline is over.
         refinement = Refinement(space, pricer, time.perf_counter, refinement.deadline)
         try:
-            return before, _candidates(refinement, before, source, run)
+            return before, _candidates(refinement, before, source, sizes, run)
         except FoldingFailure:  # the graph has to do without this constant
             unfoldable = space.folder.failed
 
@@ -218,8 +245,19 @@ def _original(source: onnx_io.Source, pricer: Pricer, run: Run) -> Refinement:
     for both.
     """
     egraph = EGraph()
-    space = Space(egraph, egraph.load(source.graph), source.graph.constants, fuses)
+    space = Space(
+        egraph,
+        egraph.load(source.graph),
+        source.graph.constants,
+        fuses,
+        byte_price=byte_price(run.options),
+    )
     return Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
+
+
+def byte_price(options: Options) -> float:
+    """Return what a byte of constants in the file costs."""
+    return options.objective.factor(SIZE)
 
 
 def _solver(run: Run) -> Solve:
@@ -238,13 +276,17 @@ def _solver(run: Run) -> Solve:
 
 
 def _candidates(
-    refinement: Refinement, before: Refined, source: onnx_io.Source, run: Run
+    refinement: Refinement,
+    before: Refined,
+    source: onnx_io.Source,
+    sizes: Mapping[str, int],
+    run: Run,
 ) -> list[Candidate]:
     space, nbytes = refinement.space, refinement.space.loaded_nbytes
     budget = nbytes + run.options.growth_budget(nbytes)
     found: list[Candidate] = []
     try:
-        for bias in BIASES if run.options.cost == "latency" else (0.0,):
+        for bias in BIASES if run.options.objective.factor(LATENCY) else (0.0,):
             try:
                 refined = refinement.run(_solver(run), budget, bias=bias)
             except ExtractionError:  # greedy choices may miss a size budget that the original meets
@@ -255,20 +297,27 @@ def _candidates(
             graph = lower(space, refined.picked, source.graph)
             if all(graph.nodes != known.graph.nodes for known in found):
                 rewrites = tuple(Rewrite(*item) for item in rules_used(space, refined.picked))
-                found.append(Candidate(graph, onnx_io.write(graph, source), refined, rewrites))
+                written = onnx_io.write(graph, source)
+                found.append(Candidate(graph, written, refined, rewrites, metrics(graph, sizes)))
     except KeyboardInterrupt:  # the phase is over
         run.interrupted = True
     run.interrupted |= refinement.interrupted
     return found
 
 
-def judge(gate: Gate | None, candidates: list[Candidate], run: Run) -> Judgement:
+def judge(gate: Gate | None, found: Found, run: Run) -> Judgement:
     """Compare and time the candidates against the original; without a gate, take the first."""
+    candidates = found.candidates
     if gate is None:
         return Judgement(0 if candidates else None, "not compared and not timed")
     if run.interrupted and not candidates:
         return _interrupted()
-    return gate.judge([item.written for item in candidates], max(4.0, run.left()), run.say)
+    if found.dropped and not candidates:
+        return Judgement(None, "nothing cheaper was found within the limits")
+    written = [item.written for item in candidates]
+    wanted = run.options.objective
+    rest = [item.weighted(wanted) for item in (found.metrics, *(one.metrics for one in candidates))]
+    return gate.judge(written, max(4.0, run.left()), run.say, rest)
 
 
 def _result(found: Found, run: Run) -> Result:
@@ -285,7 +334,7 @@ def _result(found: Found, run: Run) -> Result:
         latency=judgement.latency,
         cost_before=cost,
         cost_after=cost if winner is None else winner.refined.cost,
-        cost_unit="ns" if run.options.cost == "latency" else run.options.cost,
+        cost_unit=run.options.objective.unit,
         nodes_before=nodes,
         nodes_after=nodes if winner is None else _node_count(winner.graph),
         rewrites=() if winner is None else winner.rewrites,
@@ -295,6 +344,9 @@ def _result(found: Found, run: Run) -> Result:
         comparison=judgement.comparison,
         seconds=dict(run.seconds),
         sizes=named_sizes(source.graph, found.sizes),
+        metrics_before=found.metrics,
+        metrics_after=found.metrics if winner is None else winner.metrics,
+        limits=tuple(found.dropped),
         trusted=() if winner is None else _trusted(winner.rewrites, run.options.trusted),
     )
 

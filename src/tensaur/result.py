@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tensaur import onnx_io
+from tensaur.cost.metrics import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,8 @@ class ExtractionSummary:
     """How the graph was chosen: method, its cost, the bound on any graph's cost, and whether it meets it."""
 
     method: str
-    cost: int
-    bound: int
+    cost: float
+    bound: float
     proved: bool
     seconds: float
     stop: str
@@ -45,7 +46,8 @@ class Result:
     """An optimised model, or the original if nothing faster and equal was found.
 
     `reason` says in a sentence why this model was returned. Costs are in `cost_unit`. `trusted` names the
-    rules among `rewrites` that were used although nothing has verified them.
+    rules among `rewrites` that were used although nothing has verified them. `limits` says what was above a
+    limit: dropped candidates, and the original itself.
     """
 
     source: onnx_io.Source = field(repr=False)
@@ -53,8 +55,8 @@ class Result:
     kept_original: bool
     reason: str
     latency: Latency | None
-    cost_before: int
-    cost_after: int
+    cost_before: float
+    cost_after: float
     cost_unit: str
     nodes_before: int
     nodes_after: int
@@ -66,6 +68,9 @@ class Result:
     seconds: Mapping[str, float] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     trusted: tuple[str, ...] = ()
+    metrics_before: Metrics | None = None
+    metrics_after: Metrics | None = None
+    limits: tuple[str, ...] = ()
 
     @property
     def model(self) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensaur.errors import RuleError, TensaurError, UnsoundRule, UsageError
+from tensaur.errors import RuleError, TensaurError, UnsoundRule
 from tensaur.ir.rule import Rule
 from tensaur.synth.verify import Verification, verify
+from tensaur.userfile import names_of
 
 NAMES = ("ALL_RULES", "RULES")
 
@@ -79,16 +79,7 @@ def verified(path: Path, rule: Rule, seed: int = 0, trials: int = 60) -> Verific
 
 
 def _run(path: Path) -> tuple[Rule, ...]:
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
-    try:
-        variables = runpy.run_path(str(path), run_name="tensaur_rules")
-    except TensaurError as error:
-        raise RuleError(f"{path}: {error}") from error
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # it is the user's code: anything can happen, sys.exit as well
-        raise RuleError(f"{path}: {_place(error)}{type(error).__name__}: {error}") from error
+    variables = names_of(path, RuleError)
     name = next((name for name in NAMES if name in variables), None)
     if name is None:
         raise RuleError(f"{path}: defines neither {' nor '.join(NAMES)}")
@@ -96,8 +87,3 @@ def _run(path: Path) -> tuple[Rule, ...]:
     if not isinstance(rules, (tuple, list)) or not all(isinstance(item, Rule) for item in rules):
         raise RuleError(f"{path}: {name} is not a tuple of rules")
     return tuple(rules)
-
-
-def _place(error: BaseException) -> str:
-    line = error.lineno if isinstance(error, SyntaxError) else None
-    return "" if line is None else f"line {line}: "

@@ -8,12 +8,13 @@ from tensaur import ops
 from tensaur.cost import pricer
 from tensaur.cost.analytic import TYPICAL_MACHINE, Flops, Machine
 from tensaur.cost.calibrate import calibrated_machine, measure_machine
-from tensaur.cost.measured import MeasuredCost
-from tensaur.cost.model import PriceKind
-from tensaur.cost.pricer import measured_cost, pricer_for
+from tensaur.cost.model import Price, PriceKind
+from tensaur.cost.objective import objective
+from tensaur.cost.pricer import Part, measured_cost, pricer_for
 from tensaur.cost.store import Context, Store
-from tensaur.errors import RuntimeFailure, UsageError
-from tests.cost.facts import tensor
+from tensaur.errors import RuntimeFailure
+from tensaur.ir.operator import Input
+from tests.cost.facts import chain, tensor
 
 HERE = Context(1, "runtime 1.0", "processor")
 MACHINE = Machine(1e9, 1e9, 1e9, 1e-7)
@@ -30,9 +31,8 @@ class FakeStopwatch:
 
 
 def test_metrics_by_name():
-    assert pricer_for("flops", {"batch": 3}) == Flops({"batch": 3})
-    with pytest.raises(UsageError, match="cost: 'speed' is not one of latency, flops, bytes"):
-        pricer_for("speed")
+    assert pricer_for(objective("flops"), {"batch": 3}).parts == (Part(1, Flops({"batch": 3})),)
+    assert pricer_for(objective("size")).parts == ()
 
 
 def test_machines_are_measured_once(monkeypatch):
@@ -68,12 +68,12 @@ def test_where_nothing_runs_the_machine_is_typical(monkeypatch):
 def test_latency_is_measured_into_the_given_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pricer, "calibrated_machine", lambda store, context: MACHINE)
     path = tmp_path / "costs.sqlite"
-    prices = pricer_for("latency", {}, 1, path, opsets={"": 17}, budget_seconds=5.0)
-    assert isinstance(prices, MeasuredCost)
+    wanted = objective("latency")
+    prices = pricer_for(wanted, {}, 1, path, opsets={"": 17}, budget_seconds=5.0)
     x = tensor(4, 4)
     found = prices.quote(ops.Relu(), [x], x)
     assert found.kind is PriceKind.MEASURED and found.amount > 0
-    assert prices.store.path == path and Store(path).count() == 1
+    assert prices.measured.store.path == path and Store(path).count() == 1
 
 
 def test_both_names_of_the_onnx_domain_are_one(monkeypatch):
@@ -87,3 +87,27 @@ def test_budgets_reach_the_model(monkeypatch):
     prices = measured_cost(Store(None), budget_seconds=0.0)
     x = tensor(4, 4)
     assert prices.quote(ops.Relu(), [x], x).kind is PriceKind.ESTIMATED
+
+
+def test_sums_weigh_their_parts():
+    prices = pricer_for(objective("2*launches + 0.5*flops"))
+    x = tensor(4, 4)
+    assert prices.quote(ops.Relu(), [x], x) == Price(2 + 0.5 * 17, PriceKind.EXACT)
+    graph = chain([Input("x", x.type)], ops.Relu(), ops.Neg())
+    expected = 2 * (2 + 0.5 * 17)
+    assert prices.estimate(graph) == prices.known(graph) == prices.measure(graph) == expected
+    assert not prices.refuses(graph) and prices.measured is None
+
+
+def test_a_sum_is_as_sure_as_its_least_sure_part(monkeypatch):
+    monkeypatch.setattr(pricer, "calibrated_machine", lambda store, context: MACHINE)
+    monkeypatch.setattr(pricer, "default_path", lambda: None)
+    x = tensor(4, 4)
+    for seconds, kind in ((5.0, PriceKind.MEASURED), (0.0, PriceKind.ESTIMATED)):
+        prices = pricer_for(objective("latency + bytes"), budget_seconds=seconds)
+        graph = chain([Input("x", x.type)], ops.Relu())
+        assert prices.known(graph) is None
+        found = prices.quote(ops.Relu(), [x], x)
+        assert found.kind is kind
+        latency = prices.measured.price(ops.Relu(), [x], x)
+        assert found.amount == latency + 129

@@ -213,7 +213,36 @@ def test_the_price_of_a_choice_is_the_sum_of_its_queries():
     found = explored(PRODUCTS)
     picked = found.picked()
     assert used_queries(picked.values()) == [0], "both products are of the same types"
-    assert found.space.price(picked, np.array([7.25])) == 16, "each rounded up"
+    assert found.space.price(picked, np.array([7.25])) == 14.5
+
+
+def test_bytes_of_constants_may_cost_too():
+    found = explored(PRODUCTS, byte_price=0.5)
+    picked = found.picked("launches")
+    nbytes = sum(option.nbytes for option in picked.values())
+    assert nbytes > 0
+    assert found.space.price(picked, found.prices("launches")) == 2 + 0.5 * nbytes
+
+
+def test_where_bytes_alone_cost_a_folded_constant_has_to_be_smaller():
+    for shape, other, folded in (((64, 2), (2, 64), False), ((2, 64), (64, 2), True)):
+        a, b = ("f32[" + ",".join(map(str, item)) + "]" for item in (shape, other))
+        found = explored(
+            f"input x: f32[3,{shape[0]}]\nweight a: {a}\nweight b: {b}\n"
+            "p = MatMul(x, a)\ny = MatMul(p, b)\noutput y\n",
+            ASSOCIATE,
+            byte_price=1,
+        )
+        picked = found.picked("none")
+        assert any(not option.rows for option in picked.values()) == folded
+
+
+def test_small_fractional_prices_are_told_apart():
+    found = explored(PRODUCTS)
+    prices = np.array([1e-6] * len(found.space.queries))
+    problem = found.space.problem(prices, found.none(), None)
+    assert 1e-6 * found.space.scale(prices) > 1000
+    assert int(problem.cost.max()) > 1000
 
 
 def test_the_root_alone_is_a_problem():

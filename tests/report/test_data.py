@@ -31,6 +31,8 @@ KEYS = {
     "comparison",
     "seconds",
     "sizes",
+    "metrics",
+    "limits",
 }
 
 

@@ -27,7 +27,9 @@ def command(
     dot: Dot = None,
 ) -> None:
     """Show a model's interface, operators, parameters and estimated cost by operator."""
-    settings = Options(cost=cost, threads=threads, sizes=given.sizes(dim), store=given.store())
+    settings = Options(
+        cost=given.cost(cost), threads=threads, sizes=given.sizes(dim), store=given.store()
+    )
     given.check_outputs([model], [json, dot])
     source = onnx_io.read(model)
     found = inspection.inspect_source(source, settings)

@@ -53,6 +53,15 @@ MaxGrowth = Annotated[
         help="How much constants may grow (500kB, 2MB); if left out, the greater of 1 % and 1 MiB.",
     ),
 ]
+Limit = Annotated[
+    list[str],
+    typer.Option(
+        "--limit",
+        metavar="METRIC=AMOUNT",
+        help="Drop candidates above this (peak_memory=200MB, size, flops=2G, bytes, launches); a filter, "
+        "not a search for the best below it. Repeat it for several.",
+    ),
+]
 Rules = Annotated[
     Path | None,
     typer.Option(
@@ -79,6 +88,7 @@ def command(
     cycle_filter: CycleFilter = "efficient",
     math: Math = "rounding",
     max_growth: MaxGrowth = None,
+    limit: Limit = [],  # noqa: B006  # read by typer, never changed
     threads: given.Threads = DEFAULT.threads,
     dim: given.Dims = [],  # noqa: B006  # read by typer, never changed
     inputs: given.Inputs = None,
@@ -90,7 +100,7 @@ def command(
 ) -> None:
     """Optimise a model for this machine; the result is checked and never slower than the original."""
     settings = Options(
-        cost=cost,
+        cost=given.cost(cost),
         seconds=time_limit,
         nodes=node_limit,
         iterations=iterations,
@@ -98,7 +108,8 @@ def command(
         extract=extract,
         cycle_filter=cycle_filter,
         math=math,
-        max_growth=given.nbytes(max_growth),
+        max_growth=None if max_growth is None else given.nbytes(max_growth, "--max-growth"),
+        limits=given.limits(limit),
         threads=threads,
         sizes=given.sizes(dim),
         inputs=given.arrays(inputs),

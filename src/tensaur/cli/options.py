@@ -8,17 +8,24 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from tensaur.cost.objective import LIMITS
 from tensaur.errors import UsageError
 from tensaur.output import check_writable
+from tensaur.userfile import names_of
 
 Cost = Annotated[
-    Literal["latency", "flops", "bytes", "launches"],
-    typer.Option("--cost", help="What to make small."),
+    str,
+    typer.Option(
+        "--cost",
+        metavar="COST",
+        help="What to make small: latency (ns), flops, bytes, launches, size, a sum such as "
+        "'latency + 0.1*bytes', or your own function as FILE.PY:NAME.",
+    ),
 ]
 Threads = Annotated[int, typer.Option("--threads", help="Threads of the runtime.")]
 Dims = Annotated[
@@ -41,11 +48,26 @@ JsonReport = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL.ONNX", show_default=False)]
 
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_COUNTS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BYTES |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 # What NumPy raises for archives that are damaged, encrypted or packed in a way it does not know.
 _DAMAGE = (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+def cost(text: str) -> Any:
+    """Return a cost as `Options` takes it: the text, or what a file calls by the name after the colon."""
+    found = re.fullmatch(r"(.+\.py):(\w+)", text, re.DOTALL)
+    if found is None:
+        return text
+    path, name = Path(found[1]), found[2]
+    names = names_of(path, UsageError)
+    if name not in names:
+        raise UsageError(f"--cost {text}: {path} does not define {name}")
+    if isinstance(names[name], str):
+        raise UsageError(f"--cost {text}: {name} is a text, expected a function or a cost model")
+    return names[name]
 
 
 def sizes(texts: Sequence[str]) -> dict[str, int]:
@@ -61,15 +83,38 @@ def sizes(texts: Sequence[str]) -> dict[str, int]:
     return result
 
 
-def nbytes(text: str | None) -> int | None:
+def nbytes(text: str, option: str) -> int:
     """Read a number of bytes, perhaps with a unit: `500000`, `500kB`, `2MB`, `1.5MiB`."""
-    if text is None:
-        return None
+    amount = _amount(text, _BYTES)
+    if amount is None:
+        raise UsageError(f"{option} {text}: expected bytes such as 500000, 500kB or 2MB")
+    return amount
+
+
+def limits(texts: Sequence[str]) -> dict[str, int]:
+    """Read `metric=amount` pairs."""
+    result: dict[str, int] = {}
+    for text in texts:
+        name, separator, amount = text.partition("=")
+        if not separator or name not in LIMITS:
+            raise UsageError(f"--limit {text}: expected METRIC=AMOUNT with {', '.join(LIMITS)}")
+        if name in result:
+            raise UsageError(f"--limit {text}: {name} is given twice")
+        if name in ("flops", "launches"):
+            count = _amount(amount, _COUNTS)
+            if count is None:
+                raise UsageError(f"--limit {text}: expected a number such as 100, 5M or 2G")
+            result[name] = count
+        else:
+            result[name] = nbytes(amount, f"--limit {name}")
+    return result
+
+
+def _amount(text: str, units: Mapping[str, int]) -> int | None:
+    """Return a number times its unit, None if it is none of these."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip(), re.ASCII)
-    unit = _UNITS.get(found[2].upper()) if found else None
-    if found is None or unit is None:
-        raise UsageError(f"--max-growth {text}: expected bytes such as 500000, 500kB or 2MB")
-    return round(float(found[1]) * unit)
+    unit = units.get(found[2].upper()) if found else None
+    return None if found is None or unit is None else round(float(found[1]) * unit)
 
 
 def arrays(path: Path | None) -> Mapping[str, Any] | None:

@@ -67,19 +67,19 @@ class PaperCost:
             return FREE
         return self._quote(op, inputs, output)
 
-    def price(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> int:
+    def price(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> float:
         """Return the amount of `quote`."""
         return self.quote(op, inputs, output).amount
 
-    def estimate(self, graph: Graph) -> int:
+    def estimate(self, graph: Graph) -> float:
         """Return the sum of the prices of the graph's operators."""
         return sum_prices(self, graph)
 
-    def known(self, graph: Graph) -> int | None:
+    def known(self, graph: Graph) -> float | None:
         """Return the same: on paper everything is known."""
         return sum_prices(self, graph)
 
-    def measure(self, graph: Graph) -> int:
+    def measure(self, graph: Graph) -> float:
         """Return the same: on paper nothing is measured."""
         return sum_prices(self, graph)
 

@@ -29,9 +29,12 @@ class PriceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A cost >= 0 (nanoseconds for latency, else units of the metric) and where it comes from."""
+    """A cost >= 0 (nanoseconds for latency, else units of the metric) and where it comes from.
 
-    amount: int
+    Only sums with factors that are no whole numbers, and users' own costs, are fractions.
+    """
+
+    amount: float
     kind: PriceKind = PriceKind.EXACT
 
     def __str__(self) -> str:
@@ -51,7 +54,7 @@ class CostModel(Protocol):
     def quote(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> Price:
         """Return the price with its kind."""
 
-    def price(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> int:
+    def price(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> float:
         """Return the amount of `quote`."""
 
 
@@ -61,20 +64,20 @@ class Pricer(Protocol):
     Their leaves are inputs, weights (whose data do not matter) and literals.
     """
 
-    def estimate(self, graph: Graph) -> int:
+    def estimate(self, graph: Graph) -> float:
         """Return a price at once, from a model."""
 
-    def known(self, graph: Graph) -> int | None:
+    def known(self, graph: Graph) -> float | None:
         """Return a price that needs no further measuring, None if there is none yet."""
 
-    def measure(self, graph: Graph) -> int:
+    def measure(self, graph: Graph) -> float:
         """Return the price, measuring it now if that is how it is found."""
 
     def refuses(self, graph: Graph) -> bool:
         """Tell whether it is known that the target cannot run the graph at all."""
 
 
-def sum_prices(model: CostModel, graph: Graph) -> int:
+def sum_prices(model: CostModel, graph: Graph) -> float:
     """Return the sum of the prices of a graph's operators."""
     facts = graph.facts
     return sum(

@@ -25,8 +25,8 @@ class Cheapest:
     """
 
     graph: Graph
-    cost: int
-    bound: int
+    cost: float
+    bound: float
 
 
 def never(inner: tuple[Operator, ...], outer: Operator) -> bool:

@@ -35,8 +35,8 @@ class Refined:
     The solution's own costs are not in the prices' unit.
     """
 
-    cost: int
-    bound: int
+    cost: float
+    bound: float
     problem: Problem
     solution: Solution
     picked: dict[int, Option]

@@ -39,6 +39,8 @@ BoolArray = NDArray[np.bool_]
 # forms the shorter one wins, and of equally short ones the original's.
 LOADED_NODE, NEW_NODE = 2, 3
 TIE_SCALE = 1 << 10
+# Fractional prices are scaled up until all together come to this.
+FINE_TOTAL = 1 << 24
 # Above this the prices themselves are large enough for single units not to matter.
 SCALED_LIMIT = 1 << 40
 
@@ -82,6 +84,7 @@ class Space:
     `fuses(inner operators, outer operator)` tells whether the target runtime computes an operator
     together with the group that makes its input, `writes(operator, inputs, output)` whether the result's
     format has the operator. `unfoldable` are classes found not to be computable before run time.
+    `byte_price` is what a byte of constants in the file costs, beside what the operators do.
     """
 
     egraph: EGraph
@@ -90,6 +93,7 @@ class Space:
     fuses: Callable[[tuple[Operator, ...], Operator], bool]
     writes: Callable[[Operator, Sequence[Fact], Fact], bool] = lambda op, inputs, output: True
     unfoldable: frozenset[int] = frozenset()
+    byte_price: float = 0
     options: list[Option] = field(default_factory=list)
     signatures: list[_Signature] = field(default_factory=list)
     _known: dict[_Signature, int | None] = field(default_factory=dict)
@@ -148,7 +152,7 @@ class Space:
         # What has no query, and so the number -1, is never refused and costs nothing.
         usable = loaded | (folded if loaded_only else ~np.append(refused, False)[query])
         tag = np.flatnonzero(usable)
-        paid = np.append(prices, 0.0)[query] * np.where(loaded, 1.0, 1.0 + bias)
+        paid = self._paid(prices) * np.where(loaded, 1.0, 1.0 + bias)
         node = np.where(loaded, LOADED_NODE, NEW_NODE) * (query >= 0)
         cost = np.ceil(paid * self.scale(prices)).astype(np.int64) + node
         children = [self.options[at].children for at in tag.tolist()]
@@ -158,7 +162,7 @@ class Space:
             child_start=np.concatenate([[0], np.cumsum(lengths)]),
             child=np.array([cls for item in children for cls in item], dtype=np.int64),
             cost=cost[tag],
-            size=np.array([option.nbytes for option in self.options], dtype=np.int64)[tag],
+            size=self._nbytes[tag],
             root=self.root,
             class_count=len(self.egraph.fact_of),
             size_budget=budget,
@@ -174,13 +178,21 @@ class Space:
 
     def scale(self, prices: FloatArray) -> int:
         """Return by what prices are multiplied in the problems made under them."""
-        total = prices[self._query_of[self._query_of >= 0]].sum()
-        return TIE_SCALE if total * TIE_SCALE < SCALED_LIMIT else 1
+        paid = self._paid(prices)
+        total = float(paid.sum())
+        if not total or total * TIE_SCALE >= SCALED_LIMIT:
+            return 1
+        if np.any(paid % 1) and total * TIE_SCALE < FINE_TOTAL:
+            return 1 << math.ceil(math.log2(FINE_TOTAL / total))
+        return TIE_SCALE
 
-    def price(self, picked: dict[int, Option], prices: FloatArray) -> int:
-        """Return the sum of the prices of chosen options."""
-        paid = (prices[option.query] for option in picked.values() if option.query >= 0)
-        return sum(math.ceil(price) for price in paid)
+    def price(self, picked: dict[int, Option], prices: FloatArray) -> float:
+        """Return the sum of the prices of chosen options, an integer if it is whole."""
+        paid = [prices[option.query] for option in picked.values() if option.query >= 0]
+        paid += [self.byte_price * option.nbytes for option in picked.values()]
+        # Sums that differ by rounding alone are equal.
+        total = float(f"{math.fsum(paid):.12g}")
+        return int(total) if total.is_integer() else total
 
     def picked(self, problem: Problem, solution: Solution) -> dict[int, Option]:
         """Return the chosen option of every class that the solution needs."""
@@ -193,6 +205,15 @@ class Space:
     def operator(self, row: int) -> Operator:
         """Return the operator of an e-node."""
         return self.egraph.operators[int(self.rows.symbol[row])]
+
+    def _paid(self, prices: FloatArray) -> FloatArray:
+        """Return what every option costs: its operators, and the bytes that it adds to the file."""
+        paid: FloatArray = np.append(prices, 0.0)[self._query_of] + self.byte_price * self._nbytes
+        return paid
+
+    @cached_property
+    def _nbytes(self) -> NDArray[np.int64]:
+        return np.array([option.nbytes for option in self.options], dtype=np.int64)
 
     @cached_property
     def _query_of(self) -> NDArray[np.int64]:

@@ -38,6 +38,11 @@ def as_dict(result: Result) -> dict[str, Any]:
         "nodes_after": result.nodes_after,
         "rewrites": [{"rule": item.rule, "count": item.count} for item in result.rewrites],
         "trusted": plain(result.trusted),
+        "metrics": {
+            "before": plain(result.metrics_before),
+            "after": plain(result.metrics_after),
+        },
+        "limits": plain(result.limits),
         "stop": str(result.stop),
         "iterations": [_iteration(item) for item in result.records],
         "extraction": plain(result.extraction),

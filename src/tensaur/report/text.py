@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from tensaur.comparison import SideBySide
+from tensaur.cost.metrics import Metrics
 from tensaur.inspection import Inspection, OperatorRow
 from tensaur.result import Result
 from tensaur.runtime.compare import Comparison, Difference
@@ -12,7 +14,8 @@ from tensaur.runtime.timing import Estimate
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _AMOUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_UNITS = {"flops": "FLOP", "bytes": "B"}
+_UNITS = {"": "", "launches": "launches", "flops": "FLOP"}
+_UNITS |= dict.fromkeys(("bytes", "size", "peak_memory"), "B")
 
 
 def result_text(result: Result, source: str = "model", target: str = "") -> str:
@@ -30,6 +33,9 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
     before, after = amount(result.cost_before, unit), amount(result.cost_after, unit)
     priced = result.records or result.cost_before
     yield "cost", f"{before} -> {after} (estimated)" if priced else "not estimated"
+    if result.metrics_before is not None and result.metrics_after is not None:
+        yield "metrics", _metrics_line(result.metrics_before, result.metrics_after)
+    yield from (("limit", line) for line in result.limits)
     yield "nodes", f"{result.nodes_before} -> {result.nodes_after}"
     yield "rewrites", ", ".join(f"{item.rule} x{item.count}" for item in result.rewrites) or "none"
     yield "trusted", ", ".join(f"{name} (used unverified)" for name in result.trusted)
@@ -58,6 +64,15 @@ def _latency_line(result: Result) -> str:
     low, high = result.speedup_interval
     gain = f"{result.speedup:.2f}x as fast (95 % interval {low:.2f} to {high:.2f})"
     return f"{duration(before)} -> {duration(after)}, {gain}"
+
+
+def _metrics_line(before: Metrics, after: Metrics) -> str:
+    pairs = ((name, value, getattr(after, name)) for name, value in asdict(before).items())
+    return ", ".join(
+        f"{name.replace('_', ' ')} {amount(was, name)}"
+        + (f" -> {amount(now, name)}" if now != was else "")
+        for name, was, now in pairs
+    )
 
 
 def _exploration_line(result: Result) -> str:
@@ -93,10 +108,15 @@ def duration(seconds: float) -> str:
 
 
 def amount(value: float, unit: str = "") -> str:
-    """Return a cost in its unit: nanoseconds as a time, launches as they are, else with a prefix."""
+    """Return a cost in its unit: nanoseconds as a time, launches as they are, else with a prefix.
+
+    The unit of a combination is its text, in parentheses.
+    """
     if unit == "ns":
         return duration(value * 1e-9)
-    name = _UNITS.get(unit, unit)
+    if unit not in _UNITS:
+        return f"{value:,.6g} ({unit})"
+    name = _UNITS[unit]
     for scale, prefix in _AMOUNTS if unit != "launches" else ():
         if abs(value) >= scale:
             return f"{value / scale:.2f} {prefix}{name}"
