@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensaur.runtime.timing import Limits, Race, estimate, latency, meter_for, race
+from tensaur.runtime.stopwatch import latency, meter_for
+from tensaur.runtime.timing import Limits, Race, estimate, race
 from tests.runtime.fakes import World
 from tests.runtime.models import scaled
 

@@ -22,7 +22,7 @@ from tensaur.errors import RuntimeRefusal, TensaurError, TypeMismatch
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Opaque, Operator
 from tensaur.ir.types import Fact
-from tensaur.runtime.timing import Clock
+from tensaur.runtime.stopwatch import Clock
 
 DEFAULT_OPSETS: Mapping[str, int] = {"": 18}
 

@@ -21,7 +21,7 @@ from tensaur.runtime.build import model_of
 from tensaur.runtime.choice import open_session
 from tensaur.runtime.inputs import INTEGER_LIMITS, draw_array
 from tensaur.runtime.protocol import Settings
-from tensaur.runtime.timing import latency, meter_for
+from tensaur.runtime.stopwatch import latency, meter_for
 
 # A single operator on more data than this says little that a smaller one does not, and may not fit.
 _MOST_NBYTES = 1 << 30

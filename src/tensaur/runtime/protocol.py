@@ -6,6 +6,7 @@ runtime that is used. Nothing outside an implementation's package knows which ru
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,8 +61,9 @@ class Kernel:
     """What the runtime runs at once: the operators of a model that it computes, and for how long.
 
     `kind` is the runtime's own name for it. `computes` names the values of the model that those operators
-    make, in order of computation; the last is what the kernel returns. It is empty for what the runtime
-    has added (copies, changes of layout). `seconds` are those of one run, 0 if it was not timed.
+    make, in order of computation; the last is what the kernel returns (of several values that one operator
+    makes, the first is named). It is empty for what the runtime has added (copies, changes of layout).
+    What the runtime runs as several kernels is named by each of them. `seconds` are those of one run, 0 if it was not timed.
     """
 
     kind: str
@@ -107,3 +109,26 @@ class Runtime(Protocol):
 
     def open(self, model: Model, settings: Settings | None = None) -> Session:
         """Open a model; RuntimeFailure, in one line, if the runtime refuses it."""
+
+    def kernels(self, model: Model, settings: Settings | None = None) -> tuple[Kernel, ...]:
+        """Return what the runtime would run, in order; RuntimeFailure if it refuses the model.
+
+        Operators of the given model that no kernel names are computed before run time, or not at all.
+        """
+
+    def profile(
+        self, model: Model, feeds: Feeds, settings: Settings | None = None, seconds: float = 1.0
+    ) -> tuple[Kernel, ...]:
+        """Return the same with seconds, which add up to those of an undisturbed run on these inputs."""
+
+    def switches(
+        self, model: Model, settings: Settings | None = None, seconds: float = math.inf
+    ) -> tuple[tuple[str, ...], ...]:
+        """Return the optimisations of the runtime without which it would run other kernels.
+
+        Each is given by all names that it goes by, as in `Settings.without`. What is not found out
+        within about `seconds` is left out.
+        """
+
+    def recipe(self, without: tuple[str, ...]) -> str:
+        """Return what a user sets in a session's options to leave these optimisations out."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from tensaur.runtime.stopwatch import Clock
 from tensaur.runtime.timing import (
-    Clock,
     Contestant,
     Estimate,
     Limits,

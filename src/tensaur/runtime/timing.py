@@ -22,28 +22,15 @@ import numpy as np
 
 from tensaur.runtime.choice import open_session
 from tensaur.runtime.protocol import Feeds, Model, Settings
+from tensaur.runtime.stopwatch import LOW_QUANTILE, SHORT_SECONDS, Clock, meter_for
 
 Run = Callable[[], object]
 # Opens a fresh session and returns one function for every workload, each running it once.
 Contestant = Callable[[], Sequence[Run]]
-Clock = Callable[[], float]
 
 CONFIDENCE = 0.95
 
-_FINE_SECONDS = 1e-6
-# Reading a thread's processor time takes up to a microsecond, too much for runs shorter than this; such
-# runs also fit between two disturbances.
-_SHORT_SECONDS = 2e-4
-
-# The share of a burst's runs that count as undisturbed: low, since disturbance only ever adds time.
-_LOW_QUANTILE = 0.2
 _LONGEST_BURST = 200
-
-
-def meter_for(threads: int) -> Clock:
-    """Return the clock that meters runs with so many threads."""
-    fine = time.get_clock_info("thread_time").resolution < _FINE_SECONDS
-    return time.thread_time if threads == 1 and fine else time.perf_counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +148,7 @@ class Race:
         warm = [_burst(run, 1, self.clock) for run in runs]
         if max(warm) < self.limits.burst_seconds:  # short enough that a second look costs nothing
             warm = [_burst(run, 3, self.clock) for run in runs]
-        meter = self.clock if min(warm) < _SHORT_SECONDS else self.meter
+        meter = self.clock if min(warm) < SHORT_SECONDS else self.meter
         counts = [
             max(1, min(_LONGEST_BURST, round(self.limits.burst_seconds / max(each, 1e-9))))
             for each in warm
@@ -191,7 +178,7 @@ def _burst(run: Run, count: int, meter: Clock) -> float:
         start = meter()
         run()
         times.append(meter() - start)
-    return max(float(np.quantile(times, _LOW_QUANTILE)), 1e-9)
+    return max(float(np.quantile(times, LOW_QUANTILE)), 1e-9)
 
 
 def contestant(model: Model, feeds: Sequence[Feeds], settings: Settings) -> Contestant:
@@ -216,23 +203,3 @@ def race(
     settings = Settings(threads=threads)
     entrants = [contestant(model, feeds, settings) for model in models]
     return Race(entrants, limits or Limits(), meter=meter_for(threads), rng=Random(seed)).run()
-
-
-def latency(
-    run: Run,
-    seconds: float = 0.03,
-    *,
-    clock: Clock = time.perf_counter,
-    meter: Clock = time.perf_counter,
-    most: int = 5000,
-) -> float:
-    """Return the seconds that one undisturbed run takes, from runs filling about `seconds`."""
-    start = clock()
-    run()
-    meter = clock if clock() - start < _SHORT_SECONDS else meter
-    times: list[float] = []
-    while len(times) < 3 or (clock() - start < seconds and len(times) < most):
-        before = meter()
-        run()
-        times.append(meter() - before)
-    return float(np.quantile(times, _LOW_QUANTILE))

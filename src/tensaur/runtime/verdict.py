@@ -19,15 +19,14 @@ from random import Random
 
 from tensaur.errors import RuntimeFailure, one_line
 from tensaur.runtime.protocol import Feeds, InFolder, Model, Settings
+from tensaur.runtime.stopwatch import Clock, meter_for
 from tensaur.runtime.timing import (
-    Clock,
     Contestant,
     Estimate,
     Limits,
     Race,
     RaceResult,
     contestant,
-    meter_for,
 )
 
 # Looking at the data after every replicate must not raise the chance of a false acceptance.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+from tensaur.runtime.ort.kernels import kernels, profile
 from tensaur.runtime.ort.session import OrtSession, open_session, version
-from tensaur.runtime.protocol import Model, Settings
+from tensaur.runtime.ort.switches import switches
+from tensaur.runtime.protocol import Feeds, Kernel, Model, Settings
 
 
 class OnnxRuntime:
@@ -17,3 +21,25 @@ class OnnxRuntime:
     def open(self, model: Model, settings: Settings | None = None) -> OrtSession:
         """Open a model; RuntimeFailure, in one line, if the runtime refuses it."""
         return open_session(model, settings)
+
+    def kernels(self, model: Model, settings: Settings | None = None) -> tuple[Kernel, ...]:
+        """Return what the runtime would run, in order; RuntimeFailure if it refuses the model."""
+        return kernels(model, settings or Settings())
+
+    def profile(
+        self, model: Model, feeds: Feeds, settings: Settings | None = None, seconds: float = 1.0
+    ) -> tuple[Kernel, ...]:
+        """Return the same with seconds, which add up to those of an undisturbed run on these inputs."""
+        return profile(model, feeds, settings or Settings(), seconds)
+
+    def switches(
+        self, model: Model, settings: Settings | None = None, seconds: float = math.inf
+    ) -> tuple[tuple[str, ...], ...]:
+        """Return the optimisations without which the runtime would run other kernels."""
+        return switches(model, settings or Settings(), seconds)
+
+    def recipe(self, without: tuple[str, ...]) -> str:
+        """Return what a user sets in a session's options to leave these optimisations out."""
+        names = ";".join(without)
+        option = "optimization.disable_specified_optimizers"
+        return f'SessionOptions.add_session_config_entry("{option}", "{names}")'

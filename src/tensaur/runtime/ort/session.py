@@ -20,6 +20,9 @@ from tensaur.errors import RuntimeFailure, RuntimeRefusal, one_line
 from tensaur.ir.types import DType
 from tensaur.runtime.protocol import Feeds, InFolder, Model, Port, Settings, Value
 
+# Changes the runtime's session options.
+Prepare = Callable[[Any], None]
+
 _FATAL = 4
 _FOLDER_OPTION = "session.model_external_initializers_file_folder_path"
 
@@ -114,6 +117,10 @@ class OrtSession:
         """Open the same model once more, by default with the same settings."""
         return open_session(self.model, settings or self.settings)
 
+    def end_profiling(self) -> Path:
+        """Return the file that the runtime's profiler wrote, of a session opened with profiling on."""
+        return Path(self._session.end_profiling())
+
     def _plain_runner(self, feeds: Feeds) -> Callable[[], None]:
         self.run(feeds)
 
@@ -127,8 +134,13 @@ class OrtSession:
         return any(port.dtype in _ONNX_NUMBERS for port in (*self.inputs, *self.outputs))
 
 
-def open_session(model: Model, settings: Settings | None = None) -> OrtSession:
-    """Open a model on the CPU; RuntimeFailure, in one line, if the runtime refuses it."""
+def open_session(
+    model: Model, settings: Settings | None = None, prepare: Prepare | None = None
+) -> OrtSession:
+    """Open a model on the CPU; RuntimeFailure, in one line, if the runtime refuses it.
+
+    `prepare` may change the runtime's own session options before the model is opened with them.
+    """
     settings = settings or Settings()
     ort = _onnxruntime()
     options = ort.SessionOptions()
@@ -139,6 +151,8 @@ def open_session(model: Model, settings: Settings | None = None) -> OrtSession:
     options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
     if isinstance(model, InFolder):
         options.add_session_config_entry(_FOLDER_OPTION, str(model.folder.resolve()))
+    if prepare is not None:
+        prepare(options)
     source, keep = _source(model.model if isinstance(model, InFolder) else model)
     try:
         session = ort.InferenceSession(
