@@ -19,6 +19,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # protobu
     EncodeError,
 )
 
+from tensaur.cost.objective import LATENCY
 from tensaur.errors import RuntimeFailure
 from tensaur.onnx_io import Source
 from tensaur.options import Options
@@ -99,8 +100,13 @@ class Gate:
             **options.sizes,
         }
 
-    def judge(self, candidates: Sequence[Any], seconds: float, say: Say) -> Judgement:
-        """Return the fastest candidate with equal outputs if it is faster, within about `seconds`."""
+    def judge(
+        self, candidates: Sequence[Any], seconds: float, say: Say, rest: Sequence[float] = ()
+    ) -> Judgement:
+        """Return the fastest candidate with equal outputs if it is faster, within about `seconds`.
+
+        Where time is a part of the cost, `rest` is the other part, of the original and of every candidate.
+        """
         needed = RUNS * self.run_seconds
         if candidates and needed > 2 * max(seconds, self.options.seconds / 2):
             return Judgement(None, _too_slow(self.run_seconds, needed))
@@ -109,7 +115,7 @@ class Gate:
                 self._on_disk(candidate, Path(folder) / f"{index}.onnx")
                 for index, candidate in enumerate(candidates)
             ]
-            return self._judge(models, seconds, say)
+            return self._judge(models, seconds, say, rest)
 
     def _on_disk(self, candidate: Any, path: Path) -> Model:
         # Opened many times: from a file, the runtime reads a model without a copy in memory.
@@ -119,7 +125,9 @@ class Gate:
             return InFolder(candidate, self.folder)
         return InFolder(path, self.folder)
 
-    def _judge(self, models: Sequence[Model], seconds: float, say: Say) -> Judgement:
+    def _judge(
+        self, models: Sequence[Model], seconds: float, say: Say, rest: Sequence[float]
+    ) -> Judgement:
         comparisons: dict[int, Comparison] = {}
         equal: dict[int, Session] = {}
         refusals: list[str] = []
@@ -140,12 +148,30 @@ class Gate:
         best = self._screen(equal, models, say)[0]
         say("timing the original against the best candidate")
         verdict = self._time(models[best], seconds)
-        reason, accepted = verdict.reason, verdict.accepted
-        if not accepted and self.options.cost != "latency" and _is_as_fast(verdict):
-            # Another metric was asked to fall: time only has to be not worse.
-            reason, accepted = f"as fast: ratio {verdict.timing.estimate}", True
+        accepted, reason = self._decision(verdict, rest, best)
         winner = best if accepted else None
         return Judgement(winner, reason, comparisons[best], _latency(verdict))
+
+    def _decision(
+        self, verdict: Verdict, rest: Sequence[float], candidate: int
+    ) -> tuple[bool, str]:
+        """Tell whether a candidate is accepted, and why, by the part that time has in the cost."""
+        wanted = self.options.objective
+        if wanted.is_latency:
+            return verdict.accepted, verdict.reason
+        factor = wanted.factor(LATENCY)
+        if not factor:  # another metric was asked to fall: time only has to be not worse
+            if not verdict.accepted and _is_as_fast(verdict):
+                return True, f"as fast: ratio {verdict.timing.estimate}"
+            return verdict.accepted, verdict.reason
+        nanoseconds = factor * verdict.timing.original_seconds * 1e9
+        # The measured time stands for the predicted one, at the end of its interval that speaks against.
+        slowest = nanoseconds / max(verdict.interval.low, 1e-9)
+        before, after = rest[0] + nanoseconds, rest[candidate + 1] + slowest
+        costs = (
+            f"with measured latency the cost is {before:.4g} before and at most {after:.4g} after"
+        )
+        return after < before, costs
 
     def _screen(
         self, equal: Mapping[int, Session], models: Sequence[Model], say: Say

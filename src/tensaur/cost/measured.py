@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from tensaur.cost.analytic import Machine, Roofline
 from tensaur.cost.canonical import Canonical, Unpriceable, canonical, operator_graph
+from tensaur.cost.feedback import Feedback
 from tensaur.cost.model import FREE, Price, PriceKind, is_free, is_view, runs, sum_prices
 from tensaur.cost.sizes import Sizes
 from tensaur.cost.store import Context, Store, Stored
@@ -71,6 +72,7 @@ class MeasuredCost:
     cold: bool = False
     clock: Clock = time.perf_counter
     tally: Tally = field(default_factory=Tally)
+    feedback: Feedback = field(default_factory=Feedback)
     _prices: dict[str, Price] = field(default_factory=dict)
     _operators: dict[tuple[Operator, tuple[Fact, ...]], Price] = field(default_factory=dict)
     _factors: dict[str, list[float]] = field(default_factory=dict)
@@ -86,7 +88,7 @@ class MeasuredCost:
             self._operators[key] = self._quote(op, inputs, output)
         return self._operators[key]
 
-    def price(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> int:
+    def price(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> float:
         """Return the amount of `quote`."""
         return self.quote(op, inputs, output).amount
 
@@ -95,18 +97,28 @@ class MeasuredCost:
 
         Its leaves are inputs, weights (their data do not matter) and literals.
         """
-        plain = self._unmeasured(graph)
-        if plain is not None:
-            return plain
-        item = self._canonical(graph)
-        return self._estimate(graph) if item is None else self._price(item)
+        return self._priced(graph, self.feedback)
 
-    def estimate(self, graph: Graph) -> int:
+    def isolated(self, graph: Graph) -> Price:
+        """Return the price of a graph run alone, whatever models that it was part of have shown."""
+        return self._priced(graph, None)
+
+    def path(self, graph: Graph) -> tuple[str, ...]:
+        """Return what feedback on a graph is kept by: its operators, and its signature if it has one."""
+        item = self._canonical(graph)
+        return (_kind(graph),) if item is None else _path(item)
+
+    def use(self, feedback: Feedback) -> None:
+        """Correct all further prices by what running whole models has shown."""
+        self.feedback = feedback
+        self._operators.clear()
+
+    def estimate(self, graph: Graph) -> float:
         """Return the roofline estimate of a graph, at once."""
         plain = self._unmeasured(graph)
         return self._roofline(graph) if plain is None else plain.amount
 
-    def known(self, graph: Graph) -> int | None:
+    def known(self, graph: Graph) -> float | None:
         """Return the price of a graph if nothing has to be measured for it, else None."""
         plain = self._unmeasured(graph)
         if plain is not None:
@@ -116,9 +128,9 @@ class MeasuredCost:
             return self._estimate(graph).amount
         if item.signature not in self._prices and self._stored(item) is None:
             return None
-        return self._price(item).amount
+        return self.price_graph(graph).amount
 
-    def measure(self, graph: Graph) -> int:
+    def measure(self, graph: Graph) -> float:
         """Return the price of a graph, measuring it if it is not stored."""
         return self.price_graph(graph).amount
 
@@ -166,6 +178,18 @@ class MeasuredCost:
             return canonical(graph, self.sizes)
         except (Unpriceable, TypeMismatch):
             return None
+
+    def _priced(self, graph: Graph, feedback: Feedback | None) -> Price:
+        plain = self._unmeasured(graph)
+        if plain is not None:
+            return plain
+        item = self._canonical(graph)
+        if item is None:
+            return self._estimate(graph)
+        price = self._price(item)
+        if feedback is None:
+            return price
+        return Price(max(round(price.amount * feedback.factor(_path(item))), 1), price.kind)
 
     def _price(self, item: Canonical) -> Price:
         if item.signature not in self._prices:
@@ -220,7 +244,7 @@ class MeasuredCost:
     def _model(self) -> Roofline:
         return Roofline(self.sizes, self.machine)
 
-    def _roofline(self, graph: Graph) -> int:
+    def _roofline(self, graph: Graph) -> float:
         try:
             return sum_prices(self._model, graph)
         except TypeMismatch:  # unknown dimensions whose representative sizes contradict each other
@@ -240,6 +264,10 @@ class MeasuredCost:
 
 def _without_estimates(prices: Mapping[Key, Price]) -> dict[Key, Price]:
     return {key: item for key, item in prices.items() if item.kind is not PriceKind.ESTIMATED}
+
+
+def _path(item: Canonical) -> tuple[str, ...]:
+    return (_kind(item.graph), item.signature)
 
 
 def _kind(graph: Graph) -> str:
