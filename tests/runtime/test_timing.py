@@ -28,6 +28,12 @@ def test_estimate_is_the_t_interval():
     assert math.log(found.high) == pytest.approx(0.10 + half, rel=1e-5)
 
 
+def test_single_wild_samples_do_not_widen_the_interval():
+    calm = [0.10, 0.12, 0.08, 0.10, 0.11, 0.09, 0.10, 0.12, 0.09, 0.10]
+    found = estimate([*calm, 0.9, -0.7])
+    assert found.low > math.exp(0.08) and found.high < math.exp(0.12)
+
+
 def test_one_sample_bounds_nothing():
     found = estimate([0.5])
     assert found.low == 0 and found.high == math.inf
