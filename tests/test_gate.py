@@ -140,6 +140,27 @@ def test_for_other_metrics_as_fast_is_enough(timing, cost, found, accepted):
         assert judgement.reason == found.reason
 
 
+@pytest.mark.parametrize(
+    ("cost", "found", "rest", "accepted"),
+    [
+        # The original takes 3e6 ns; the candidate at most 3e6 / 1.4 = 2.14e6.
+        ("latency + bytes", FASTER, (1000, 900), True),
+        ("latency + bytes", FASTER, (1000, 859_000), False),
+        ("latency + bytes", FASTER, (1000, 857_000), True),
+        ("2*latency + bytes", FASTER, (1000, 1_700_000), True),
+        # Slower, at worst 3e6 / 0.7 = 4.29e6, and yet cheaper in sum.
+        ("latency + bytes", SLOWER, (2_000_000, 100_000), True),
+        ("latency + bytes", SLOWER, (1_000_000, 100_000), False),
+        ("latency + bytes", AS_FAST, (1000, 1000), False),
+    ],
+)
+def test_combinations_fall_with_the_measured_latency(timing, cost, found, rest, accepted):
+    timing.verdicts = [found]
+    judgement = double(cost=cost).judge([scaled(2.0)], 5.0, quiet, rest)
+    assert (judgement.winner == 0) == accepted
+    assert judgement.reason.startswith("with measured latency the cost is ")
+
+
 def test_ctrl_c_while_timing_leaves_it_to_the_caller(timing, monkeypatch):
     def interrupted(*args, **settings):
         raise KeyboardInterrupt

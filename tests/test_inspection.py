@@ -39,7 +39,7 @@ def test_unknown_operators_and_symbolic_sizes_are_shown():
     assert "length=10" in text
 
 
-@pytest.mark.parametrize("cost", ["flops", "bytes", "launches"])
+@pytest.mark.parametrize("cost", ["flops", "bytes", "launches", "size", "flops + 2*size"])
 def test_costs_on_paper(cost):
     found = inspection.inspect_source(onnx_io.read(small_model()), Options(cost=cost))
     assert found.cost_unit == cost
@@ -48,6 +48,13 @@ def test_costs_on_paper(cost):
     table = report.inspection_text(found, "m").split("\n\n")[1].splitlines()
     assert table[-1].split()[0] == "all"
     assert len(table) == 5
+
+
+def test_size_is_a_cost_of_the_first_reader():
+    found = inspection.inspect_source(onnx_io.read(small_model()), Options(cost="size"))
+    costs = {row.operator: row.cost for row in found.rows}
+    assert costs == {"MatMul": 4 * 32, "Add": 4, "Relu": 0}
+    assert found.cost == found.parameter_nbytes
 
 
 def test_latency_is_estimated_where_nothing_was_measured(tmp_path):

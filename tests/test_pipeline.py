@@ -352,6 +352,8 @@ def test_ctrl_c_while_exploring_ends_the_exploring():
 @pytest.mark.parametrize("measured", [0, 1, 2, 4])
 def test_ctrl_c_while_measuring_ends_the_measuring(measured, monkeypatch):
     class Slow(Launches):
+        measured = None
+
         def known(self, graph):
             return None
 
@@ -448,7 +450,7 @@ class FakeGate:
     winner: int | None = 0
     seen: list[object] = []
 
-    def judge(self, candidates, seconds, say):
+    def judge(self, candidates, seconds, say, rest):
         self.seen.append(candidates)
         return Judgement(self.winner if candidates else None, "as told")
 
@@ -536,3 +538,73 @@ def test_progress_names_the_phases():
     said = []
     optimize(small_model(), options=alone(), progress=said.append)
     assert said == ["reading", "exploring", "choosing", "checking"]
+
+
+def test_size_alone_can_be_made_small():
+    # Two 64 x 64 weights become one of their product's size, and nothing else changes.
+    result = optimize(product(), options=alone(cost="size"))
+    assert result.cost_unit == "size"
+    assert result.cost_after == result.metrics_after.size < result.cost_before
+    assert result.cost_before == result.metrics_before.size
+    same(product(), result.model, (5, 64))
+
+
+def test_combinations_weigh_their_parts():
+    result = optimize(product(), options=alone(cost="0.5*launches + 1e-6*size"))
+    assert result.cost_unit == "0.5*launches + 1e-6*size"
+    for cost, found in (
+        (result.cost_before, result.metrics_before),
+        (result.cost_after, result.metrics_after),
+    ):
+        assert cost == pytest.approx(0.5 * found.launches + 1e-6 * found.size)
+    assert result.extraction.proved
+    assert result.cost_after == pytest.approx(1.5 + 1e-6 * result.metrics_after.size)
+
+
+def test_own_costs_choose_the_form():
+    def products(op, inputs, output):
+        return 1 if type(op).__name__ == "MatMul" else 0.01
+
+    result = optimize(product(), options=alone(cost=products))
+    assert ops(result.model) == ["MatMul", "Relu", "Slice"]
+    assert (result.cost_before, result.cost_after) == (2.02, 1.02)
+    assert result.cost_unit == "products"
+
+
+def test_faults_of_own_costs_end_the_run():
+    def wrong(op, inputs, output):
+        return -1
+
+    with pytest.raises(UsageError, match=r"^cost: wrong returned -1 for \w+"):
+        optimize(product(), options=alone(cost=wrong))
+
+
+def test_candidates_above_a_limit_are_dropped():
+    free = optimize(product(), options=alone())
+    assert free.limits == ()
+    peak = free.metrics_after.peak_memory
+    assert peak < free.metrics_before.peak_memory
+    within = optimize(product(), options=alone(limits={"peak_memory": peak}))
+    assert not within.kept_original and within.metrics_after == free.metrics_after
+    over = f"peak_memory {free.metrics_before.peak_memory:,} > {peak:,}"
+    assert within.limits == (f"the original is above the limit: {over}",)
+    kept = optimize(product(), options=alone(limits={"peak_memory": peak - 1}))
+    assert kept.kept_original
+    assert kept.metrics_after == kept.metrics_before
+    assert kept.limits[0] == f"a candidate was dropped: peak_memory {peak:,} > {peak - 1:,}"
+    assert kept.limits[1].startswith("the original is above the limit: peak_memory")
+
+
+def test_limits_that_hold_are_not_mentioned():
+    found = optimize(product(), options=alone(limits={"flops": 10**9, "bytes": 10**9}))
+    assert found.limits == () and not found.kept_original
+
+
+def test_a_limit_on_size_bounds_what_is_extracted():
+    free = optimize(product(), options=alone())
+    limit = free.metrics_after.size
+    found = optimize(product(), options=alone(limits={"size": limit}))
+    assert not found.kept_original and found.metrics_after.size <= limit
+    none = optimize(product(), options=alone(limits={"size": 100}))
+    assert none.kept_original
+    assert any(line.startswith("the original is above the limit: size") for line in none.limits)

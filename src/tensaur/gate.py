@@ -169,7 +169,7 @@ class Gate:
         slowest = nanoseconds / max(verdict.interval.low, 1e-9)
         before, after = rest[0] + nanoseconds, rest[candidate + 1] + slowest
         costs = (
-            f"with measured latency the cost is {before:.4g} before and at most {after:.4g} after"
+            f"with measured latency the cost is {before:,.6g} before and at most {after:,.6g} after"
         )
         return after < before, costs
 

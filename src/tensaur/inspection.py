@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tensaur.cost.memory import type_size
 from tensaur.cost.model import CostModel, PriceKind, runs
+from tensaur.cost.objective import SIZE
 from tensaur.cost.pricer import pricer_for
 from tensaur.cost.sizes import (
     check_given,
@@ -81,18 +83,27 @@ def inspect(
     opset: int,
     cost_unit: str,
     sizes: Mapping[str, int] | None = None,
+    byte_price: float = 0,
 ) -> Inspection:
-    """Look at every live node of a graph; sizes not given are the defaults of costs."""
+    """Look at every live node of a graph; sizes not given are the defaults of costs.
+
+    What constants cost, `byte_price` a byte, is with the first operator that reads them.
+    """
     complete = graph_sizes(graph, sizes)
     live = sorted(graph.live())
     parameters = _parameters(graph, live)
     rows: dict[str, OperatorRow] = {}
+    unread = {place for place in live if isinstance(graph.nodes[place].op, (Weight, Literal))}
     for position in live:
         op = graph.nodes[position].op
         if runs(op):
             name = str(op) if isinstance(op, Opaque) else type(op).__name__
             row = rows.get(name, OperatorRow(name, not isinstance(op, Opaque), 0, 0, 0, 0, 0))
-            rows[name] = _with_node(row, graph, position, prices, complete)
+            row = _with_node(row, graph, position, prices, complete)
+            read = unread.intersection(graph.nodes[position].inputs)
+            unread -= read
+            nbytes = sum(type_size(graph.facts[item].type, {}) for item in read)
+            rows[name] = replace(row, cost=row.cost + byte_price * nbytes)
     return Inspection(
         opset=opset,
         inputs=tuple(Port(item.name, item.type) for item in graph.inputs),
@@ -111,7 +122,14 @@ def inspect_source(source: Source, options: Options) -> Inspection:
     sizes = graph_sizes(source.graph, options.sizes)
     wanted = options.objective
     prices = pricer_for(wanted, sizes, options.threads, options.store, budget_seconds=0)
-    return inspect(source.graph, prices, opset=source.opset, cost_unit=wanted.unit, sizes=sizes)
+    return inspect(
+        source.graph,
+        prices,
+        opset=source.opset,
+        cost_unit=wanted.unit,
+        sizes=sizes,
+        byte_price=wanted.factor(SIZE),
+    )
 
 
 def _with_node(

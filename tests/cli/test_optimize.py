@@ -46,6 +46,13 @@ def test_defaults_are_those_of_the_options(run, engine, tmp_path):
         (["--max-growth", "500kB"], "max_growth", 500_000),
         (["--max-growth", "0"], "max_growth", 0),
         (["--max-growth", "1.5MiB"], "max_growth", 3 << 19),
+        (["--cost", "latency + 0.1*bytes"], "cost", "latency + 0.1*bytes"),
+        (
+            ["--limit", "peak_memory=200MB", "--limit", "size=1.5MiB", "--limit", "flops=2G"],
+            "limits",
+            {"peak_memory": 200 * 10**6, "size": 3 << 19, "flops": 2 * 10**9},
+        ),
+        (["--limit", "launches=100"], "limits", {"launches": 100}),
         (["--threads", "2"], "threads", 2),
         (["--dim", "batch=8", "--dim", "a=b=2"], "sizes", {"batch": 8, "a=b": 2}),
         (["--seed", "7"], "seed", 7),
@@ -101,6 +108,14 @@ def test_the_report_is_written_as_json(run, engine, tmp_path):
         (["--dim", "batch=0"], "batch"),
         (["--dim", "batch=-1"], "batch"),
         (["--dim", "n=1", "--dim", "n=2"], "given twice"),
+        (["--cost", "latncy"], "cost: 'latncy' is not a metric, perhaps latency"),
+        (["--cost", "mine.py:price"], "mine.py: no such file"),
+        (["--limit", "peak_memory"], "--limit peak_memory: expected METRIC=AMOUNT with peak_"),
+        (["--limit", "latency=3"], "--limit latency=3: expected METRIC=AMOUNT with peak_memory"),
+        (["--limit", "size=1ZB"], "--limit size 1ZB: expected bytes such as 500000"),
+        (["--limit", "flops=1GB"], "--limit flops=1GB: expected a number such as 100, 5M or 2G"),
+        (["--limit", "size=-1"], "--limit size -1: expected bytes"),
+        (["--limit", "size=1", "--limit", "size=2"], "--limit size=2: size is given twice"),
         (["--max-growth", "lots"], "lots"),
         (["--max-growth", "-1"], "-1"),
         (["--inputs", "missing.npz"], "missing.npz"),
@@ -269,3 +284,38 @@ def test_a_missing_or_truncated_model_is_refused(run, tmp_path):
     assert done.code == 1
     assert "model.onnx" in done.error
     assert [Path(item).name for item in tmp_path.iterdir()] == ["model.onnx"]
+
+
+OWN_COST = """
+def products(op, inputs, output):
+    return 1.0 if type(op).__name__ == "MatMul" else 0.0
+
+text = "latency"
+number = 3
+"""
+
+
+def test_a_cost_of_the_users_own(run, engine, tmp_path):
+    path = tmp_path / "my costs.py"
+    path.write_text(OWN_COST, encoding="utf-8")
+    assert run("optimize", small_file(tmp_path), "--cost", f"{path}:products").code == 0
+    assert engine.options[0].objective.text == "products"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "part"),
+    [
+        (OWN_COST, "missing", "does not define missing"),
+        (OWN_COST, "text", "text is a text, expected a function or a cost model"),
+        (OWN_COST, "number", "cost: 3 is no text, no function and has neither quote nor price"),
+        ("1 / 0", "mine", "ZeroDivisionError: division by zero"),
+        ("def", "mine", "line 1: SyntaxError"),
+    ],
+)
+def test_files_without_such_a_cost_are_refused(run, engine, tmp_path, content, name, part):
+    path = tmp_path / "mine.py"
+    path.write_text(content, encoding="utf-8")
+    done = run("optimize", small_file(tmp_path), "--cost", f"{path}:{name}")
+    assert done.code == 2
+    assert part in done.error
+    assert not engine.options

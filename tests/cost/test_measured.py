@@ -7,7 +7,8 @@ from tensaur.cost.analytic import Machine, Roofline
 from tensaur.cost.canonical import Unpriceable
 from tensaur.cost.measured import MeasuredCost
 from tensaur.cost.model import PriceKind
-from tensaur.cost.store import Context, Store
+from tensaur.cost.single import Timed
+from tensaur.cost.store import Context, Store, Stored
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.operator import Input, Opaque, Weight, infer_fact
 from tensaur.ir.types import DType, Fact, Known, TensorType
@@ -34,10 +35,11 @@ class FakeStopwatch:
         if self.fault:
             raise self.fault
         facts = graph.facts
-        return 2e-9 * sum(
+        seconds = 2e-9 * sum(
             Roofline({}, MACHINE).price(node.op, [facts[i] for i in node.inputs], facts[place])
             for place, node in enumerate(graph.nodes)
         )
+        return Timed(seconds, 0.25)
 
 
 def model(watch, store=None, **options):
@@ -59,6 +61,14 @@ def test_prices_are_measured_once_and_stored():
     assert quote(model(watch, store), ops.Relu(), tensor(4, 10)) == first
     assert len(watch.graphs) == 1
     assert (prices.tally.measured, prices.tally.stored) == (1, 0)
+
+
+def test_what_is_stored_tells_spread_estimate_and_time():
+    watch, store = FakeStopwatch(), Store(None)
+    price = quote(model(watch, store, now=lambda: 1234.5), ops.Relu(), tensor(4, 10))
+    (entry,) = store.entries()
+    assert entry.context == HERE
+    assert entry.stored == Stored(price.amount, "", 0.25, price.amount // 2, 1234.5)
 
 
 def test_prices_of_other_opsets_are_others():

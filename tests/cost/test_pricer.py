@@ -11,6 +11,7 @@ from tensaur.cost.calibrate import calibrated_machine, measure_machine
 from tensaur.cost.model import Price, PriceKind
 from tensaur.cost.objective import objective
 from tensaur.cost.pricer import Part, measured_cost, pricer_for
+from tensaur.cost.single import Timed
 from tensaur.cost.store import Context, Store
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.operator import Input
@@ -24,7 +25,7 @@ class FakeStopwatch:
     """Every graph takes a millisecond."""
 
     def measure(self, graph):
-        return 1e-3
+        return Timed(1e-3, 0.0)
 
     def launch(self):
         return 1e-6

@@ -34,9 +34,9 @@ def calibrated_machine(store: Store, context: Context) -> Machine:
 
 def measure_machine(stopwatch: Stopwatch) -> Machine:
     """Measure a square matrix product, and negation of data that fit and do not fit into the cache."""
-    product = stopwatch.measure(_product(_SIDE))
-    large = stopwatch.measure(_negation(_LARGE_NBYTES))
-    cached = stopwatch.measure(_negation(_CACHED_NBYTES))
+    product = stopwatch.measure(_product(_SIDE)).seconds
+    large = stopwatch.measure(_negation(_LARGE_NBYTES)).seconds
+    cached = stopwatch.measure(_negation(_CACHED_NBYTES)).seconds
     return Machine(
         flops_per_second=2 * _SIDE**3 / product,
         # Everything is read once and written once.

@@ -17,6 +17,7 @@ from tensaur.cost.analytic import Machine, Roofline
 from tensaur.cost.canonical import Canonical, Unpriceable, canonical, operator_graph
 from tensaur.cost.feedback import Feedback
 from tensaur.cost.model import FREE, Price, PriceKind, is_free, is_view, runs, sum_prices
+from tensaur.cost.single import Timed
 from tensaur.cost.sizes import Sizes
 from tensaur.cost.store import Context, Store, Stored
 from tensaur.errors import RuntimeRefusal, TensaurError, TypeMismatch
@@ -36,7 +37,7 @@ Key = TypeVar("Key")
 class Measure(Protocol):
     """Runs a static graph alone."""
 
-    def measure(self, graph: Graph) -> float:
+    def measure(self, graph: Graph) -> Timed:
         """Return the seconds of one run; RuntimeFailure or Unpriceable if it cannot be run."""
 
 
@@ -69,8 +70,9 @@ class MeasuredCost:
     opsets: Mapping[str, int] = field(default_factory=lambda: DEFAULT_OPSETS)
     budget_seconds: float = math.inf
     hopeless_nanoseconds: float = math.inf
-    cold: bool = False
+    cold_nbytes: int = 0
     clock: Clock = time.perf_counter
+    now: Clock = time.time
     tally: Tally = field(default_factory=Tally)
     feedback: Feedback = field(default_factory=Feedback)
     _prices: dict[str, Price] = field(default_factory=dict)
@@ -215,7 +217,8 @@ class MeasuredCost:
 
     def _key(self, item: Canonical) -> str:
         opsets = ",".join(f"{domain}:{version}" for domain, version in sorted(self.opsets.items()))
-        return f"{item.signature} @{opsets}{' cold weights' if self.cold else ''}"
+        weights = f" among {self.cold_nbytes >> 10} KiB of weights" if self.cold_nbytes else ""
+        return f"{item.signature} @{opsets}{weights}"
 
     def _measure(self, graph: Graph) -> Stored | None:
         """Measure a graph; None if it should not be measured now."""
@@ -225,7 +228,7 @@ class MeasuredCost:
             return None
         start = self.clock()
         try:
-            seconds = self.stopwatch.measure(graph)
+            timed = self.stopwatch.measure(graph)
         except RuntimeRefusal as error:
             return Stored(None, f"{_REFUSED}{error}")
         except (TensaurError, Unpriceable) as error:
@@ -233,7 +236,12 @@ class MeasuredCost:
         finally:
             self.tally.seconds += self.clock() - start
         self.tally.measured += 1
-        return Stored(max(round(seconds * 1e9), 1))
+        return Stored(
+            max(round(timed.seconds * 1e9), 1),
+            spread=timed.spread,
+            estimate=round(self._roofline(graph)),
+            measured_at=self.now(),
+        )
 
     def _estimate(self, graph: Graph) -> Price:
         self.tally.estimated += 1

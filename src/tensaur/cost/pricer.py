@@ -20,7 +20,7 @@ from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Operator
 from tensaur.ir.types import Fact
 from tensaur.runtime.choice import RUNTIME
-from tensaur.runtime.processor import cache_nbytes, processor_name
+from tensaur.runtime.processor import cache_nbytes, core_cache_nbytes, processor_name
 
 # From the surest to the least sure: a sum is as sure as its least sure part.
 _KINDS = (PriceKind.EXACT, PriceKind.MEASURED, PriceKind.ESTIMATED)
@@ -135,7 +135,7 @@ def measured_cost(
     """Return the measured cost model of this machine, calibrating it first if that was never done."""
     # The two names of ONNX's own domain are one.
     opsets = {_domain(name): version for name, version in (opsets or DEFAULT_OPSETS).items()}
-    cold_nbytes = 2 * cache_nbytes() if weight_nbytes > cache_nbytes() else 0
+    cold_nbytes = _cold_nbytes(weight_nbytes)
     context = Context(threads, RUNTIME.name, processor_name())
     return MeasuredCost(
         store=store,
@@ -145,9 +145,20 @@ def measured_cost(
         sizes=sizes or {},
         opsets=opsets,
         budget_seconds=budget_seconds,
-        cold=cold_nbytes > 0,
+        cold_nbytes=cold_nbytes,
     )
 
 
 def _domain(name: str) -> str:
     return "" if name == "ai.onnx" else name
+
+
+def _cold_nbytes(weight_nbytes: int) -> int:
+    """Return how many bytes of weights lie between two uses of the same ones, 0 if a core keeps them.
+
+    In powers of two, so that models of about one size share prices; beyond the largest cache more is no
+    colder.
+    """
+    if weight_nbytes <= core_cache_nbytes():
+        return 0
+    return int(min(1 << (weight_nbytes - 1).bit_length(), 2 * cache_nbytes()))

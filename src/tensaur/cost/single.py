@@ -6,8 +6,10 @@ prices and keeps nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from statistics import median_low
 
 import numpy as np
 
@@ -23,10 +25,18 @@ from tensaur.runtime.inputs import INTEGER_LIMITS, draw_array
 from tensaur.runtime.protocol import Settings
 from tensaur.runtime.stopwatch import latency, meter_for
 
+Run = Callable[[], object]
+
 # A single operator on more data than this says little that a smaller one does not, and may not fit.
 _MOST_NBYTES = 1 << 30
 _BLOCK = 1 << 16
 _CHAIN = 9
+# A measurement has up to so many parts; where they lie further apart than this share of the price, and
+# than these seconds, it is made again, up to so many times in all.
+_PARTS = 3
+_MOST_SPREAD = 0.1
+_LEAST_APART = 5e-7
+_ATTEMPTS = 3
 # Weights smaller than this are not worth telling where they come from.
 _LEAST_COLD = 1 << 16
 _MOST_COPIES = 64
@@ -61,13 +71,21 @@ class RandomData:
         return _random_array(self.type.dtype, shape, self.limit, self.seed)
 
 
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The seconds of one run, and how far repeated measurements lie apart, as a share of them."""
+
+    seconds: float
+    spread: float
+
+
 @dataclass
 class Stopwatch:
     """Measures graphs whose types are static, at one number of threads and one set of opsets.
 
-    `cold_nbytes` > 0 says that the weights of the model in question do not fit the cache, so that each
-    run finds them in memory: what may be bound by that is then measured over several copies with
-    weights of their own, `cold_nbytes` together.
+    `cold_nbytes` > 0 says that the weights of the model in question do not stay in a core's own cache, so
+    that each run finds them further away: what may be bound by that is then measured over several copies
+    with weights of their own, `cold_nbytes` together.
     """
 
     threads: int = 1
@@ -77,19 +95,22 @@ class Stopwatch:
     _overheads: dict[int, float] = field(default_factory=dict)
     _launch: float | None = None
 
-    def measure(self, graph: Graph) -> float:
+    def measure(self, graph: Graph) -> Timed:
         """Return the seconds of one run without what starting a model costs.
 
+        What scatters much is measured again a few times, and the steadiest measurement counts.
         RuntimeFailure if the runtime refuses the graph, Unpriceable if it is too large to try.
         """
         if _total_nbytes(graph) > _MOST_NBYTES:
             raise Unpriceable(f"more than {_MOST_NBYTES >> 20} MiB")
         start = self.overhead(len(graph.inputs))
-        warm = max(self._run(graph) - start, LEAST_SECONDS)
-        copies = self._copies(graph, warm)
+        warm = self._steady(graph, start)
+        copies = self._copies(graph, warm.seconds)
         if copies == 1:
             return warm
-        return max((self._run(_repeated(graph, copies)) - start) / copies, warm)
+        cold = self._steady(_repeated(graph, copies), start)
+        each = Timed(cold.seconds / copies, cold.spread)
+        return max(each, warm, key=lambda found: found.seconds)
 
     def _copies(self, graph: Graph, warm: float) -> int:
         """Return in how many copies a graph has to run for its weights to come from memory each time."""
@@ -101,17 +122,41 @@ class Stopwatch:
     def overhead(self, inputs: int) -> float:
         """Return the seconds of running a model with this many inputs and no operator."""
         if inputs not in self._overheads:
-            self._overheads[inputs] = max(self._run(_chain(inputs, 1)) - self.launch(), 0.0)
+            whole = self._steady(_chain(inputs, 1)).seconds
+            self._overheads[inputs] = max(whole - self.launch(), 0.0)
         return self._overheads[inputs]
 
     def launch(self) -> float:
         """Return the seconds that one more trivial operator takes."""
         if self._launch is None:
-            short, long = self._run(_chain(1, 1)), self._run(_chain(1, _CHAIN))
-            self._launch = max((long - short) / (_CHAIN - 1), LEAST_SECONDS)
+            short, long = self._steady(_chain(1, 1)), self._steady(_chain(1, _CHAIN))
+            each = (long.seconds - short.seconds) / (_CHAIN - 1)
+            self._launch = max(each, LEAST_SECONDS)
         return self._launch
 
-    def _run(self, graph: Graph) -> float:
+    def _steady(self, graph: Graph, overhead: float = 0.0) -> Timed:
+        """Return the steadiest of a few measurements, without the overhead; one is enough if it is steady."""
+        found: list[Timed] = []
+        while len(found) < _ATTEMPTS:
+            parts = [max(each - overhead, LEAST_SECONDS) for each in self._run(graph)]
+            apart, seconds = max(parts) - min(parts), median_low(parts)
+            found.append(Timed(seconds, apart / seconds))
+            if found[-1].spread <= _MOST_SPREAD or apart <= _LEAST_APART:
+                break
+        return min(found, key=lambda one: one.spread)
+
+    def _parts(self, run: Run) -> list[float]:
+        """Return the seconds of a run from each part of the time for measuring, from two at the least."""
+        parts: list[float] = []
+        start, meter = time.perf_counter(), meter_for(self.threads)
+        while len(parts) < 2 or (
+            len(parts) < _PARTS and time.perf_counter() - start < self.seconds
+        ):
+            parts.append(latency(run, self.seconds / _PARTS, meter=meter))
+        return parts
+
+    def _run(self, graph: Graph) -> list[float]:
+        """Return the seconds that one run takes, in a new session, once for each part of the time."""
         fault: TensaurError | None = None
         for filled, limit in _filled(graph):
             try:
@@ -126,7 +171,7 @@ class Stopwatch:
                     )
                     for port in session.inputs
                 }
-                return latency(session.runner(feeds), self.seconds, meter=meter_for(self.threads))
+                return self._parts(session.runner(feeds))
             except RuntimeFailure as error:  # perhaps an index out of range: try smaller integers
                 fault = fault or error
         assert fault is not None, "at least one limit is tried"

@@ -1,8 +1,9 @@
 """Measured prices on disk: an SQLite file in the user's cache directory.
 
-Holds prices by signature and the machine's calibration, both for one runtime, processor and number of
-threads, and how many kernels a runtime runs for kinds of small graphs. Safe for several processes at once. Does not measure. A store that cannot be opened is replaced
-by one in memory, with one warning: losing a cache is never an error.
+Holds prices by signature, with their spread and what the roofline estimated, and the machine's calibration,
+all for one runtime, processor and number of threads; and how many kernels a runtime runs for kinds of small
+graphs. Safe for several processes at once. Does not measure. A store that cannot be opened is replaced by
+one in memory, with one warning: losing a cache is never an error.
 """
 
 from __future__ import annotations
@@ -19,12 +20,17 @@ if TYPE_CHECKING:
     import sqlite3  # heavy: imported when used
 
 _LOG = logging.getLogger("tensaur")
-_VERSION = 1
+_VERSION = 2
 _BUSY_SECONDS = 30.0
+# The columns that hold a `Stored` and an `Entry`, in the order of their fields.
+_STORED = "nanoseconds, fault, spread, estimate, measured_at"
+_ENTRY = f"signature, threads, runtime, processor, {_STORED}"
+_PLACES = "?, ?, ?, ?, ?, ?, ?, ?, ?"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS prices (
   signature TEXT NOT NULL, threads INTEGER NOT NULL, runtime TEXT NOT NULL, processor TEXT NOT NULL,
-  nanoseconds INTEGER, fault TEXT NOT NULL DEFAULT '',
+  nanoseconds INTEGER, fault TEXT NOT NULL, spread REAL NOT NULL, estimate INTEGER NOT NULL,
+  measured_at REAL NOT NULL,
   PRIMARY KEY (signature, threads, runtime, processor)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS machines (
@@ -48,10 +54,34 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored measurement: nanoseconds, or None and the fault if the signature cannot be measured."""
+    """A stored measurement: nanoseconds, or None and the fault if the signature cannot be measured.
+
+    `spread` is that between repeated measurements, as a share of the price; `estimate` what the roofline
+    said, in nanoseconds; `measured_at` the time of measuring, in seconds since 1970.
+    """
 
     nanoseconds: int | None
     fault: str = ""
+    spread: float = 0.0
+    estimate: int = 0
+    measured_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A measurement with what it is of and what it holds for."""
+
+    signature: str
+    context: Context
+    stored: Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The text that a machine's calibration is kept as, with what it holds for."""
+
+    context: Context
+    text: str
 
 
 class Store:
@@ -65,31 +95,46 @@ class Store:
     def get(self, signature: str, context: Context) -> Stored | None:
         """Return what is stored for a signature."""
         row = self._one(
-            "SELECT nanoseconds, fault FROM prices"
+            f"SELECT {_STORED} FROM prices"
             " WHERE signature=? AND threads=? AND runtime=? AND processor=?",
-            (signature, context.threads, context.runtime, context.processor),
+            (signature, *_values(context)),
         )
-        return None if row is None else Stored(row[0], row[1])
+        return None if row is None else Stored(*row)
 
     def put(self, signature: str, context: Context, stored: Stored) -> None:
         """Store a measurement, replacing an earlier one."""
-        self._write(
-            "INSERT OR REPLACE INTO prices VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                signature,
-                context.threads,
-                context.runtime,
-                context.processor,
-                stored.nanoseconds,
-                stored.fault,
-            ),
+        self.merge([Entry(signature, context, stored)], replace=True)
+
+    def merge(self, entries: Sequence[Entry], *, replace: bool = False) -> int:
+        """Store the entries that are new or newer than what is here, with `replace` all; return how many.
+
+        All or none of them, in one transaction.
+        """
+        newer = "" if replace else " WHERE excluded.measured_at > prices.measured_at"
+        changes = ", ".join(f"{name}=excluded.{name}" for name in _STORED.split(", "))
+        return self._write_all(
+            f"INSERT INTO prices ({_ENTRY}) VALUES ({_PLACES}) "
+            f"ON CONFLICT DO UPDATE SET {changes}{newer}",
+            [_row(entry) for entry in entries],
         )
+
+    def entries(self) -> list[Entry]:
+        """Return everything that is stored about signatures."""
+        rows = self._all(f"SELECT {_ENTRY} FROM prices ORDER BY {_ENTRY}", ())
+        return [Entry(row[0], Context(*row[1:4]), Stored(*row[4:])) for row in rows]
+
+    def clear(self, runtime: str | None = None) -> int:
+        """Forget everything about one runtime, or about all; return how many prices that were."""
+        chosen, values = ("", ()) if runtime is None else (" WHERE runtime=?", (runtime,))
+        for table in ("machines", "fusions"):
+            self._write(f"DELETE FROM {table}{chosen}", values)
+        return self._write(f"DELETE FROM prices{chosen}", values)
 
     def calibration(self, context: Context) -> str | None:
         """Return the stored calibration text of the machine."""
         row = self._one(
             "SELECT calibration FROM machines WHERE threads=? AND runtime=? AND processor=?",
-            (context.threads, context.runtime, context.processor),
+            _values(context),
         )
         return None if row is None else str(row[0])
 
@@ -97,8 +142,14 @@ class Store:
         """Store the calibration text of the machine."""
         self._write(
             "INSERT OR REPLACE INTO machines VALUES (?, ?, ?, ?)",
-            (context.threads, context.runtime, context.processor, text),
+            (*_values(context), text),
         )
+
+    def calibrations(self) -> list[Calibration]:
+        """Return the calibrations of all machines."""
+        names = "threads, runtime, processor, calibration"
+        rows = self._all(f"SELECT {names} FROM machines ORDER BY {names}", ())
+        return [Calibration(Context(*row[:3]), row[3]) for row in rows]
 
     def kernels(self, runtime: str) -> dict[str, int]:
         """Return how many kernels a runtime runs for each kind of small graph that it was asked about."""
@@ -133,22 +184,41 @@ class Store:
             self._fall_back(error)
             return []
 
-    def _write(self, query: str, values: tuple[object, ...]) -> None:
-        self._write_all(query, [values])
+    def _write(self, query: str, values: tuple[object, ...]) -> int:
+        return self._write_all(query, [values])
 
-    def _write_all(self, query: str, rows: Sequence[tuple[object, ...]]) -> None:
+    def _write_all(self, query: str, rows: Sequence[tuple[object, ...]]) -> int:
+        """Run a query for every row, in one transaction; return how many rows of the table changed."""
         import sqlite3  # noqa: PLC0415  # heavy: imported when used
 
         try:
             with self._connection:
-                self._connection.executemany(query, rows)
+                return max(self._connection.executemany(query, rows).rowcount, 0)
         except sqlite3.DatabaseError as error:
             self._fall_back(error)
+            return 0
 
     def _fall_back(self, error: Exception) -> None:
         """Go on in memory: the file broke, filled its disk, or stays locked."""
         _LOG.warning("cost store %s: %s; going on without it", self.path, error)
         self.path, self._connection = None, _connect(None)
+
+
+def _values(context: Context) -> tuple[object, ...]:
+    return context.threads, context.runtime, context.processor
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    stored = entry.stored
+    return (
+        entry.signature,
+        *_values(entry.context),
+        stored.nanoseconds,
+        stored.fault,
+        stored.spread,
+        stored.estimate,
+        stored.measured_at,
+    )
 
 
 def default_path() -> Path:

@@ -9,8 +9,8 @@ from pathlib import Path
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
-# Where the system does not tell: a last-level cache of ordinary size.
-_USUAL_CACHE = 32 << 20
+# Where the system does not tell: caches of ordinary size.
+_USUAL_CACHE, _USUAL_CORE_CACHE = 32 << 20, 1 << 20
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -23,8 +23,20 @@ def processor_name() -> str:
 @cache
 def cache_nbytes() -> int:
     """Return the size of the largest cache of the processor."""
+    return max(_cache_sizes(), default=_USUAL_CACHE)
+
+
+@cache
+def core_cache_nbytes() -> int:
+    """Return the size of the largest cache below the largest, which is a core's own as a rule."""
+    return max(
+        (size for size in _cache_sizes() if size < cache_nbytes()), default=_USUAL_CORE_CACHE
+    )
+
+
+def _cache_sizes() -> list[int]:
     sizes = [cache_from_text(_read(path)) for path in _CACHES.glob("index*/size")]
-    return max((size for size in sizes if size), default=_USUAL_CACHE)
+    return [size for size in sizes if size]
 
 
 def cache_from_text(text: str) -> int:
