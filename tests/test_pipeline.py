@@ -354,6 +354,8 @@ def test_ctrl_c_while_measuring_ends_the_measuring(measured, monkeypatch):
     class Slow(Launches):
         measured = None
 
+        measured = None
+
         def known(self, graph):
             return None
 

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from tensaur import onnx_io
-from tensaur.cost.fusion import fuses
+from tensaur.cost.fusion import Fused, ask
 from tensaur.cost.metrics import Metrics, metrics
 from tensaur.cost.model import Pricer, runs
 from tensaur.cost.objective import LATENCY, SIZE
@@ -32,6 +32,7 @@ from tensaur.ir.rule import Exactness, Rule
 from tensaur.options import MATHS, Options
 from tensaur.result import ExtractionSummary, Result, Rewrite
 from tensaur.rules import ALL_RULES
+from tensaur.runtime.protocol import InFolder, Settings
 
 Progress = Callable[[str], None]
 
@@ -224,11 +225,25 @@ def choose(
     )
     writes = partial(onnx_io.expressible, opset=source.opset)
     unfoldable: frozenset[int] = frozenset()
-    refinement = _original(source, pricer, run)
+    # Where opening the original takes most of the time there is, its prices are those of small groups.
+    original = (
+        None
+        if run.reserve > run.left(CHOOSING)
+        else source.path or InFolder(source.proto, source.folder)
+    )
+    fused = ask(pricer.measured, original, Settings(threads=options.threads))
+    refinement = _original(source, pricer, fused, run)
     before = refinement.run(_solver(run), None, loaded_only=True)
     while True:
         space = Space(
-            egraph, root, source.graph.constants, fuses, writes, unfoldable, byte_price(options)
+            egraph,
+            root,
+            source.graph.constants,
+            fused.fuses,
+            writes,
+            unfoldable,
+            fused.together,
+            byte_price(options),
         )
         # Where Ctrl-C has ended the measuring, the deadline is over.
         refinement = Refinement(space, pricer, time.perf_counter, refinement.deadline)
@@ -238,7 +253,7 @@ def choose(
             unfoldable = space.folder.failed
 
 
-def _original(source: onnx_io.Source, pricer: Pricer, run: Run) -> Refinement:
+def _original(source: onnx_io.Source, pricer: Pricer, fused: Fused, run: Run) -> Refinement:
     """Return the prices of the graph as it was read, in an e-graph of its own.
 
     In the explored one, some of its values may have been found equal, and the cheaper of two would stand
@@ -249,7 +264,8 @@ def _original(source: onnx_io.Source, pricer: Pricer, run: Run) -> Refinement:
         egraph,
         egraph.load(source.graph),
         source.graph.constants,
-        fuses,
+        fused.fuses,
+        together=fused.together,
         byte_price=byte_price(run.options),
     )
     return Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))

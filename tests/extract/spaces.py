@@ -19,9 +19,14 @@ from tensaur.ops import OPERATORS
 METRICS = {"flops": Flops(), "bytes": Bytes(), "launches": Launches()}
 
 
-def never(inner, outer):
+def never(joints):
     """Fuse nothing."""
-    return False
+    return [False] * len(joints)
+
+
+def by_operators(fuses):
+    """Return the answers of a function of the inner operators and the outer one."""
+    return lambda joints: [fuses(joint.inner.ops, joint.outer.ops[-1]) for joint in joints]
 
 
 @dataclass
@@ -82,13 +87,14 @@ def graph_of(text, seed=0):
     return graph
 
 
-def explored(text, *rules, fuses=never, **arguments: Any):
+def explored(text, *rules, fuses=None, **arguments: Any):
     """Load a graph, apply rules until nothing changes, and collect the choices."""
     graph = graph_of(text)
     egraph = EGraph()
     root = egraph.load(graph)
     Explorer(egraph, rules, Limits(iterations=8)).run()
-    return Explored(graph, egraph, Space(egraph, root, graph.constants, fuses, **arguments))
+    fused = by_operators(fuses) if fuses else never
+    return Explored(graph, egraph, Space(egraph, root, graph.constants, fused, **arguments))
 
 
 def literals(graph):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from tensaur.extract.groups import GROUPS_PER_ROW
 from tensaur.extract.solve import METHODS, extract
-from tensaur.extract.space import GROUPS_PER_ROW, used_queries
+from tensaur.extract.space import used_queries
 from tensaur.ir.operator import Absent, Input, Literal, Weight
 from tensaur.ir.rule import ROUNDING, Rule
 from tensaur.ir.term import AttrVar, Var

@@ -1,14 +1,30 @@
 """Which operators the runtime computes together, so that extraction prices them together.
 
-Data, not measurement: a pair named here is measured as a pair; naming one that the runtime does not
-fuse costs a measurement and prices it right all the same. The list follows ONNX Runtime's CPU graph
-transformers (activation and affine fusion into Conv and Gemm, residual Add, MatMul with Add, with a
-scalar factor or a transposed operand, bias and skip additions before Gelu and LayerNormalization).
+The runtime is asked: operators are fused if it runs fewer kernels for all of them than for the parts
+apart. What it does depends on the kind of a group (operators, attributes, wiring, ranks, element types,
+which sizes are 1 or equal, scalars), hardly on sizes; so a kind is asked about once, at small sizes, and
+the store keeps the answer. Many kinds are asked about at once, as one model whose parts have nothing to
+do with each other. What there is no time to ask is as `listed` says.
 """
 
 from __future__ import annotations
 
-from tensaur.ir.operator import Operator
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tensaur.cost.canonical import Canonical, Unpriceable, canonical
+from tensaur.cost.measured import MeasuredCost
+from tensaur.cost.query import Fuses, Joint, Query, never
+from tensaur.cost.single import RandomData
+from tensaur.cost.sizes import Sizes, static_fact
+from tensaur.cost.store import Store
+from tensaur.errors import RuntimeFailure, TensaurError, TypeMismatch
+from tensaur.ir.graph import Graph, GraphBuilder, Node, Output
+from tensaur.ir.operator import Input, Operator, Weight, type_nbytes
+from tensaur.ir.types import Fact, TensorType
 from tensaur.ops import (
     Add,
     BatchNormalization,
@@ -28,6 +44,19 @@ from tensaur.ops import (
     Tanh,
     Transpose,
 )
+from tensaur.runtime.build import model_of
+from tensaur.runtime.choice import RUNTIME
+from tensaur.runtime.protocol import Kernel, Model, Runtime, Settings
+from tensaur.runtime.stopwatch import Clock
+
+# Sizes up to this are kept (kernels, groups, heads), larger ones become small ones like them.
+_SMALL = 16
+# What has larger weights even so is not asked about.
+_MOST_NBYTES = 1 << 22
+# Kinds in one model: enough to share what opening a model costs, few enough to keep to a time limit.
+_BATCH = 64
+# Stored for what the runtime refuses or cannot be asked.
+_REFUSED = -1
 
 _ACTIVATIONS = (Relu, Sigmoid, Tanh, LeakyRelu, Clip, HardSigmoid)
 _AFFINE = (Add, Mul, Sub, Div, BatchNormalization)
@@ -42,10 +71,12 @@ _PAIRS: tuple[tuple[tuple[type[Operator], ...], tuple[type[Operator], ...]], ...
 )
 
 
-def fuses(inner: tuple[Operator, ...], outer: Operator) -> bool:
-    """Tell whether `outer` joins the group `inner` (in order of computation) that makes its input.
+def listed(inner: Sequence[Operator], outer: Operator) -> bool:
+    """Tell whether runtimes usually compute `outer` with the group `inner` that makes its input.
 
-    A group grows to three where an affine operator stands between: Conv, Add, Relu.
+    The list follows ONNX Runtime's graph transformers: activation and affine fusion into Conv and Gemm,
+    residual Add, MatMul with Add, with a scalar factor or a transposed operand, bias and skip additions
+    before Gelu and LayerNormalization.
     """
     first, last = inner[0], inner[-1]
     if len(inner) == 1:
@@ -57,3 +88,188 @@ def fuses(inner: tuple[Operator, ...], outer: Operator) -> bool:
         and isinstance(last, _AFFINE)
         and isinstance(outer, (*_ACTIVATIONS, *_AFFINE, LayerNormalization))
     )
+
+
+def together(kernels: Sequence[Kernel]) -> list[tuple[str, ...]]:
+    """Return the values of a model that a runtime makes with one kernel, where they are several.
+
+    Of operators that become several kernels, nothing is said.
+    """
+    makers = Counter(name for kernel in kernels for name in kernel.computes)
+    return [
+        kernel.computes
+        for kernel in kernels
+        if len(kernel.computes) > 1 and all(makers[name] == 1 for name in kernel.computes)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """What the runtime computes together: in general, and of one model (names of its values)."""
+
+    fuses: Fuses = never
+    together: Sequence[Sequence[str]] = ()
+
+
+def ask(measured: MeasuredCost | None, model: Model | None, settings: Settings) -> Fused:
+    """Ask the runtime that measured prices are of; without those, nothing is computed together.
+
+    Without a model, or with one that the runtime refuses, only the general is answered.
+    """
+    if measured is None:
+        return Fused()
+    fuses = Fusions(RUNTIME, measured.store, measured.opsets, measured.sizes)
+    if model is None:
+        return Fused(fuses)
+    try:
+        return Fused(fuses, together(RUNTIME.kernels(model, settings)))
+    except RuntimeFailure:
+        return Fused(fuses)
+
+
+@dataclass
+class Fusions:
+    """Asks a runtime which groups it computes together, and remembers what it answered.
+
+    `seconds` bounds the time for asking, over all calls.
+    """
+
+    runtime: Runtime
+    store: Store
+    opsets: Mapping[str, int]
+    sizes: Sizes = field(default_factory=dict)
+    seconds: float = 2.0
+    clock: Clock = time.perf_counter
+    spent: float = 0.0
+    _kinds: dict[Query, Canonical | None] = field(default_factory=dict)
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._counts = self.store.kernels(self.runtime.name)
+
+    def __call__(self, joints: Sequence[Joint]) -> list[bool]:
+        """Tell of each joint whether the runtime computes its parts together."""
+        usual = [listed(joint.inner.ops, joint.outer.ops[-1]) for joint in joints]
+        first = sorted(range(len(joints)), key=lambda number: not usual[number])
+        self._ask(
+            query
+            for number in first
+            for query in (joints[number].whole, joints[number].inner, joints[number].outer)
+        )
+        return [self._fused(joint, known) for joint, known in zip(joints, usual, strict=True)]
+
+    def _fused(self, joint: Joint, usual: bool) -> bool:
+        counts = [self._count(item) for item in (joint.whole, joint.inner, joint.outer)]
+        if any(count is None or count == _REFUSED for count in counts):
+            return usual
+        whole, inner, outer = (count or 0 for count in counts)
+        return whole < inner + outer
+
+    def _count(self, query: Query) -> int | None:
+        item = self._kind(query)
+        return _REFUSED if item is None else self._counts.get(item.signature)
+
+    def _ask(self, queries: Iterable[Query]) -> None:
+        begin = self.clock()
+        waiting: dict[str, Graph] = {}
+        for query in queries:
+            item = self._kind(query)
+            if item is not None and item.signature not in self._counts:
+                waiting[item.signature] = item.graph
+        kinds = list(waiting)
+        for start in range(0, len(kinds), _BATCH):
+            if self.spent + self.clock() - begin > self.seconds:
+                break
+            some = kinds[start : start + _BATCH]
+            found = dict(zip(some, self._kernels([waiting[kind] for kind in some]), strict=True))
+            self._counts |= found
+            self.store.put_kernels(self.runtime.name, found)
+        if kinds:
+            self.spent += self.clock() - begin
+
+    def _kernels(self, graphs: Sequence[Graph]) -> list[int]:
+        """Return how many kernels each graph comes to; one that is refused is found by halving."""
+        try:
+            kernels = self.runtime.kernels(model_of(_side_by_side(graphs), self.opsets))
+        except (RuntimeFailure, TensaurError):
+            if len(graphs) == 1:
+                return [_REFUSED]
+            half = len(graphs) // 2
+            return self._kernels(graphs[:half]) + self._kernels(graphs[half:])
+        counts = [0] * len(graphs)
+        for number in (_number(name) for kernel in kernels for name in kernel.computes[-1:]):
+            counts[number] += 1
+        return counts
+
+    def _kind(self, query: Query) -> Canonical | None:
+        """Return the smallest representative of a group's kind, None if it cannot be asked about."""
+        if query not in self._kinds:
+            self._kinds[query] = self._representative(query)
+        return self._kinds[query]
+
+    def _representative(self, query: Query) -> Canonical | None:
+        facts = tuple(static_fact(fact, self.sizes) for fact in query.facts)
+        for some in (_small(facts), facts):
+            try:
+                item = canonical(replace(query, facts=some).graph(), {})
+                _ = item.graph.facts
+            except (Unpriceable, TypeMismatch):  # some operators need the sizes that they have
+                continue
+            if _weight_nbytes(item.graph) <= _MOST_NBYTES:
+                opsets = ",".join(
+                    f"{name}:{number}" for name, number in sorted(self.opsets.items())
+                )
+                return replace(item, signature=f"{item.signature} @{opsets}")
+        return None
+
+
+def _small(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return facts with small sizes: equal ones equal, and multiples of 16 multiples of 16."""
+    dims = {dim for fact in facts for dim in _dims(fact) if dim > _SMALL}
+    even = {
+        dim: 2 * _SMALL + _SMALL * place
+        for place, dim in enumerate(sorted(dims))
+        if dim % _SMALL == 0
+    }
+    odd = {dim: _SMALL + 1 + 2 * place for place, dim in enumerate(sorted(dims)) if dim % _SMALL}
+    small = even | odd
+    return tuple(
+        replace(
+            fact, type=TensorType(fact.dtype, tuple(small.get(dim, dim) for dim in _dims(fact)))
+        )
+        if _dims(fact) and fact.value is None
+        else fact
+        for fact in facts
+    )
+
+
+def _dims(fact: Fact) -> tuple[int, ...]:
+    shape = fact.type.static_shape if isinstance(fact.type, TensorType) else None
+    return shape or ()
+
+
+def _weight_nbytes(graph: Graph) -> float:
+    sizes = [type_nbytes(node.op.type) for node in graph.nodes if isinstance(node.op, Weight)]
+    return sum(size if isinstance(size, int) else math.inf for size in sizes)
+
+
+def _side_by_side(graphs: Sequence[Graph]) -> Graph:
+    """Return one graph of several that share nothing; names begin with the number of their graph."""
+    builder = GraphBuilder()
+    outputs = []
+    for number, graph in enumerate(graphs):
+        start = len(builder.nodes)
+        for node in graph.nodes:
+            op, name = node.op, f"{number}.{node.name}"
+            if isinstance(op, (Input, Weight)):
+                op = replace(op, name=name)
+            if isinstance(op, Weight):
+                builder.constants[name] = RandomData(op.type, 1, len(builder.nodes))
+            # Equal literals of different graphs stay apart.
+            builder.nodes.append(Node(op, tuple(start + item for item in node.inputs), name))
+        outputs += [Output(f"{number}.{item.name}", start + item.node) for item in graph.outputs]
+    return builder.build(outputs)
+
+
+def _number(name: str) -> int:
+    return int(name.split(".", 1)[0])

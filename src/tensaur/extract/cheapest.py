@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from tensaur.cost.model import Pricer
+from tensaur.cost.query import Fuses, never
 from tensaur.egraph.egraph import EGraph
 from tensaur.extract.lower import lower
 from tensaur.extract.problem import Problem, Solution
@@ -14,7 +14,6 @@ from tensaur.extract.refine import Refinement
 from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
 from tensaur.ir.graph import Graph
-from tensaur.ir.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +28,6 @@ class Cheapest:
     bound: float
 
 
-def never(inner: tuple[Operator, ...], outer: Operator) -> bool:
-    """Tell that no operators are computed together."""
-    return False
-
-
 def cheapest(
     egraph: EGraph,
     root: int,
@@ -44,7 +38,7 @@ def cheapest(
     seconds: float = 10.0,
     seed: int = 0,
     budget: int | None = None,
-    fuses: Callable[[tuple[Operator, ...], Operator], bool] = never,
+    fuses: Fuses = never,
 ) -> Cheapest:
     """Return the cheapest graph for the class `root` that `egraph.load(source)` returned.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tensaur.extract.space import Option, Space
+from tensaur.extract.option import Option
+from tensaur.extract.space import Space
 from tensaur.ir.graph import ArrayData, Graph, GraphBuilder, Output
 from tensaur.ir.operator import Literal, Root, Weight, is_small
 from tensaur.ir.types import Known, TensorType

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from tensaur.egraph.unions import LOADED
-from tensaur.extract.space import Option, Space
+from tensaur.extract.option import Option
+from tensaur.extract.space import Space
 
 
 def instances_used(space: Space, picked: dict[int, Option]) -> frozenset[int]:

@@ -15,9 +15,10 @@ import numpy as np
 
 from tensaur.cost.model import Pricer
 from tensaur.errors import ExtractionError
+from tensaur.extract.option import Option
 from tensaur.extract.problem import Problem, Solution
 from tensaur.extract.solve import extract
-from tensaur.extract.space import Option, Space, used_queries
+from tensaur.extract.space import Space, used_queries
 
 # An estimate is scaled to this share of what measured operators of its kind suggest, so that a form is
 # tried before it is given up, yet not every form is.

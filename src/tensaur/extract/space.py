@@ -16,14 +16,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tensaur.cost.canonical import stand_in
 from tensaur.cost.model import runs
+from tensaur.cost.query import Fuses, Query
 from tensaur.egraph.egraph import EGraph, Rows
 from tensaur.egraph.unions import LOADED
 from tensaur.errors import TypeMismatch
 from tensaur.extract.fold import Folder
+from tensaur.extract.groups import Grouping
+from tensaur.extract.option import ENodes, Option
 from tensaur.extract.problem import Problem, Solution
-from tensaur.ir.graph import ConstantData, Graph, GraphBuilder, Output
+from tensaur.ir.graph import ConstantData, Graph
 from tensaur.ir.operator import (
     Literal,
     Operator,
@@ -44,63 +46,34 @@ FINE_TOTAL = 1 << 24
 # Above this the prices themselves are large enough for single units not to matter.
 SCALED_LIMIT = 1 << 40
 
-# How many fused groups one e-node may start: enough for every producer in ordinary graphs.
-GROUPS_PER_ROW = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One way to obtain the value of class `cls`.
-
-    `rows` are the e-nodes computed, the one whose value it is last; empty means: folded into a constant.
-    `children` are the classes read. `query` indexes the price list, -1 for what costs nothing; `nbytes`
-    is what the option adds to the file. `loaded` tells that every row is of the original graph.
-    """
-
-    cls: int
-    rows: tuple[int, ...]
-    children: tuple[int, ...]
-    query: int
-    nbytes: int
-    loaded: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Signature:
-    """What makes two options cost the same: operators, wiring, and the facts of what is read.
-
-    `wiring` holds, for each row, its inputs: a position >= 0 in `facts`, or -k for the k-th row.
-    """
-
-    ops: tuple[Operator, ...]
-    wiring: tuple[tuple[int, ...], ...]
-    facts: tuple[Fact, ...]
-
 
 @dataclass
 class Space:
     """All options for the classes below `root`.
 
-    `fuses(inner operators, outer operator)` tells whether the target runtime computes an operator
-    together with the group that makes its input, `writes(operator, inputs, output)` whether the result's
-    format has the operator. `unfoldable` are classes found not to be computable before run time.
+    `fuses` tells of operators whether the target runtime computes each together with the group that makes
+    its input, and `together` which values of the original it computes at once; `writes(operator, inputs,
+    output)` tells whether the result's format has the operator. `unfoldable` are classes found not to be
+    computable before run time.
     `byte_price` is what a byte of constants in the file costs, beside what the operators do.
     """
 
     egraph: EGraph
     root: int
     constants: Mapping[str, ConstantData]
-    fuses: Callable[[tuple[Operator, ...], Operator], bool]
+    fuses: Fuses
     writes: Callable[[Operator, Sequence[Fact], Fact], bool] = lambda op, inputs, output: True
     unfoldable: frozenset[int] = frozenset()
+    together: Sequence[Sequence[str]] = ()
     byte_price: float = 0
     options: list[Option] = field(default_factory=list)
-    signatures: list[_Signature] = field(default_factory=list)
-    _known: dict[_Signature, int | None] = field(default_factory=dict)
+    signatures: list[Query] = field(default_factory=list)
+    _known: dict[Query, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rows = self.egraph.rows()
         self.children = child_tuples(self.rows)
+        self.nodes = ENodes(self.egraph, self.rows, self.children)
         self.folder = Folder(self.egraph, self.rows, self.children, self.constants, self.unfoldable)
         self.root = int(self.egraph.find(self.root))
         live = np.flatnonzero(~self.rows.banned)
@@ -129,7 +102,7 @@ class Space:
     @cached_property
     def queries(self) -> list[Graph]:
         """Return the small graph that each query number stands for."""
-        return [_query_graph(signature) for signature in self.signatures]
+        return [signature.graph() for signature in self.signatures]
 
     def problem(
         self,
@@ -249,72 +222,26 @@ class Space:
             if self.egraph.fact(cls).is_tensor and not self.folder.is_leaf(cls):
                 yield Option(cls, (), (), -1, self.folder.nbytes(cls), False)
 
-    def _add_groups(self, by_class: dict[int, list[Option]]) -> None:
-        makers = by_class
-        for _ in range(2):  # a pair, then a group of three, such as Conv + Add + Relu
-            grown: dict[int, list[Option]] = {}
-            for options in by_class.values():
-                for option in options:
-                    for group in self._groups(option, makers):
-                        grown.setdefault(group.cls, []).append(group)
-            self.options += [group for groups in grown.values() for group in groups]
-            makers = grown
-
-    def _groups(self, outer: Option, makers: dict[int, list[Option]]) -> Iterator[Option]:
-        if outer.query < 0:
-            return
-        op, started = self.operator(outer.rows[0]), 0
-        for position, child in enumerate(outer.children):
-            for inner in makers.get(child, ()):
-                if inner.query < 0 or not self._fusable(inner, op):
-                    continue
-                rest = outer.children[:position] + outer.children[position + 1 :]
-                if outer.cls in inner.children or child in rest or child in inner.children:
-                    continue
-                rows = (*inner.rows, *outer.rows)
-                query = self._query(rows)
-                if query is None:
-                    continue
-                children = tuple(dict.fromkeys((*inner.children, *rest)))
-                loaded = inner.loaded and outer.loaded
-                yield Option(outer.cls, rows, children, query, 0, loaded)
-                started += 1
-                if started == GROUPS_PER_ROW:
-                    return
-
-    def _fusable(self, inner: Option, outer: Operator) -> bool:
-        if self.egraph.fact(inner.cls).constant:
-            return False
-        return self.fuses(tuple(self.operator(row) for row in inner.rows), outer)
+    def _add_groups(self, by_class: Mapping[int, Sequence[Option]]) -> None:
+        grouping = Grouping(self.nodes, by_class, self.fuses, self._query, self.signatures)
+        self.options += grouping.grown()
+        known = {frozenset(option.rows) for option in self.options}
+        for names in self.together:
+            group = grouping.whole(names)
+            if group is not None and frozenset(group.rows) not in known:
+                self.options.append(group)
 
     def _query(self, rows: tuple[int, ...]) -> int | None:
         """Return the number of the query for these rows; None for a group that cannot be priced."""
-        positions: dict[int, int] = {}
-        inner: dict[int, int] = {}
-        facts: list[Fact] = []
-        wiring = []
-        for number, row in enumerate(rows, start=1):
-            places = []
-            for child in self.children[row]:
-                if child in inner:
-                    places.append(-inner[child])
-                    continue
-                if child not in positions:
-                    positions[child] = len(facts)
-                    facts.append(self.egraph.fact(child))
-                places.append(positions[child])
-            wiring.append(tuple(places))
-            inner[int(self.rows.cls[row])] = number
-        ops = tuple(self.operator(row) for row in rows)
-        signature = _Signature(ops, tuple(wiring), tuple(facts))
+        signature = self.nodes.query(rows)
         if signature not in self._known:
             self._known[signature] = self._number(signature)
         return self._known[signature]
 
-    def _number(self, signature: _Signature) -> int | None:
+    def _number(self, signature: Query) -> int | None:
         if len(signature.ops) > 1:
             try:
-                _ = _query_graph(signature).facts
+                _ = signature.graph().facts
             except TypeMismatch:  # the e-graph knows more of the inner value than inference does
                 return None
         self.signatures.append(signature)
@@ -336,18 +263,6 @@ def _stored_nbytes(op: Operator) -> int:
         return 0
     assert isinstance(nbytes, int), "constants have integer shapes"
     return nbytes
-
-
-def _query_graph(signature: _Signature) -> Graph:
-    builder = GraphBuilder()
-    leaves = [
-        builder.add(stand_in(fact, f"x{i}"), (), f"x{i}") for i, fact in enumerate(signature.facts)
-    ]
-    made: list[int] = []
-    for op, wiring in zip(signature.ops, signature.wiring, strict=True):
-        inputs = [leaves[place] if place >= 0 else made[-place - 1] for place in wiring]
-        made.append(builder.add(op, inputs, f"y{len(made)}"))
-    return builder.build([Output("y", made[-1])])
 
 
 def used_queries(options: Iterable[Option]) -> list[int]:
