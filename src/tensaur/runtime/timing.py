@@ -55,7 +55,7 @@ class Limits:
     """
 
     seconds: float = 10.0
-    replicates: int = 12
+    replicates: int = 40
     least: int = 3
     blocks: int = 17
     burst_seconds: float = 0.004
