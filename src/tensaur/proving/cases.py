@@ -32,7 +32,10 @@ from tensaur.ir.types import DType, Fact, TensorType
 from tensaur.synth.data import Kind, fill
 from tensaur.synth.evaluation import Run
 from tensaur.synth.instances import Instance
+from tensaur.synth.trial import Application
 from tensaur.synth.verify import applications
+
+Applied = tuple[Instance, Application]
 
 MOST = 16
 DRAWS = 250
@@ -64,15 +67,23 @@ class _Drawn:
     makes: tuple[Tree | Var, ...]
 
 
-def cases(rule: Rule, seed: int = 0, most: int = MOST, draws: int = DRAWS) -> tuple[Case, ...]:
+def cases(
+    rule: Rule,
+    seed: int = 0,
+    most: int = MOST,
+    draws: int = DRAWS,
+    given: Sequence[Applied] = (),
+) -> tuple[Case, ...]:
     """Return at most `most` cases of a one-way rule, the fewest and smallest with all traits drawn.
 
-    A rule of which few instances are found is drawn more often.
+    They are chosen among instances that are drawn and those that are given. A rule of which few
+    instances are found is drawn more often.
     """
     drawn = _draw(rule, seed, draws)
     if len(drawn) < _FEW:
         drawn = _draw(rule, seed, _MORE * draws)
-    chosen = (_case(rule, item) for item in _covering(drawn, most))
+    found = [*_noted(given), *drawn]
+    chosen = (_case(rule, item) for item in _covering(found, most))
     return tuple(case for case in chosen if case is not None)
 
 
@@ -91,6 +102,10 @@ def _draw(rule: Rule, seed: int, draws: int) -> list[_Drawn]:
         if idle == _PATIENCE:
             break
     return drawn
+
+
+def _noted(given: Sequence[Applied]) -> list[_Drawn]:
+    return [_Drawn(frozenset(_traits(found)), found, made.makes) for found, made in given]
 
 
 def _covering(drawn: Sequence[_Drawn], most: int) -> Iterator[_Drawn]:
@@ -187,6 +202,9 @@ def _opened(fact: Fact) -> TensorType:
 
 def _traits(instance: Instance) -> Iterator[str]:
     shapes = {name: leaf.type.static_shape or () for name, leaf in instance.leaves.items()}
+    if any(0 in shape for shape in shapes.values()):
+        yield "an empty leaf"  # which is easily proved, and shows nothing of what it has beside that
+        return
     for name, leaf in instance.leaves.items():
         yield f"rank of {name}: {len(shapes[name])}"
         yield f"{name}: {'known' if leaf.fact.value is not None else 'open'}"

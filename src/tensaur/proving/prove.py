@@ -14,7 +14,7 @@ from tensaur.egraph.explore import Limits
 from tensaur.ir.rule import Exactness, Rule
 from tensaur.proving.alike import is_like
 from tensaur.proving.axioms import AXIOMS, GENERAL, PLAIN
-from tensaur.proving.cases import Case, cases
+from tensaur.proving.cases import Applied, Case, cases
 from tensaur.proving.proofs import Method, Missing, Proof, Report, Status
 from tensaur.proving.saturate import Clock, Saturation, Stage, saturate
 from tensaur.proving.smt import prove_by_z3
@@ -41,16 +41,18 @@ def prove(
     seconds: float = 600.0,
     methods: Sequence[Method] = (Method.SATURATION,),
     tested: Mapping[str, Verification] | None = None,
+    instances: Mapping[str, Sequence[Applied]] | None = None,
     seed: int = 0,
     say: Say = lambda message: None,
     clock: Clock = time.perf_counter,
 ) -> tuple[Report, ...]:
     """Prove rules, each by every method, within about `seconds`; UsageError if Z3 is asked for and absent.
 
-    `tested` are verifications by rule name; a rule that is neither proved nor there is tested here. A
+    `instances` are some to be proved beside those drawn, by the name of a one-way rule. `tested` are
+    verifications by rule name; a rule that is neither proved nor there is tested here. A
     counterexample outweighs a proof: where one side has no value, a proof says nothing.
     """
-    proving = _Proving(rules, seed, clock() + seconds, clock, say)
+    proving = _Proving(rules, seed, clock() + seconds, clock, say, instances or {})
     proofs = [proving.prove(method) for method in methods]
     known = dict(tested or {})
     reports = []
@@ -101,7 +103,13 @@ class _Proving:
     """The cases of some rules, and what has been proved of them."""
 
     def __init__(
-        self, rules: Sequence[Rule], seed: int, deadline: float, clock: Clock, say: Say
+        self,
+        rules: Sequence[Rule],
+        seed: int,
+        deadline: float,
+        clock: Clock,
+        say: Say,
+        instances: Mapping[str, Sequence[Applied]],
     ) -> None:
         self._rules = rules
         self._deadline = deadline
@@ -111,7 +119,7 @@ class _Proving:
         for number, rule in enumerate(rules):
             say(f"drawing cases of {rule.name}")
             for one_way in directions(rule):
-                drawn = cases(one_way, seed)
+                drawn = cases(one_way, seed, given=instances.get(one_way.name, ()))
                 self._cases += [(number, rule.exactness, case) for case in drawn]
 
     def prove(self, method: Method) -> list[Proof]:
