@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,10 +13,13 @@ from tensaur import report
 from tensaur.cli import options as given
 from tensaur.cli import taso
 from tensaur.cli.optimize import Math
-from tensaur.cli.progress import progress
+from tensaur.cli.progress import Say, progress
 from tensaur.errors import UsageError
 from tensaur.ir.rule import Rule
 from tensaur.options import MATHS
+from tensaur.proving.proofs import Method, Report
+from tensaur.proving.prove import prove
+from tensaur.proving.smt import import_z3
 from tensaur.rulefile import read_rules, verified
 from tensaur.rules import ALL_RULES
 from tensaur.synth.instances import Instance
@@ -24,6 +28,7 @@ from tensaur.synth.verify import Verification, directions, verify
 
 EPILOG = "Exit codes: 0 done; 1 a rule is refuted or could not be tried, or a file was refused; 2 wrong usage."
 TRIALS = 60
+PROVING_SECONDS = 600.0
 _EXAMPLES = 40  # drawn instances, of which the one that is easiest to read is shown
 
 app = typer.Typer(help="Look at rules and verify them.", no_args_is_help=True, epilog=EPILOG)
@@ -37,6 +42,20 @@ Prefix = Annotated[
 ]
 Trials = Annotated[int, typer.Option("--trials", help="Instances to try a direction on.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random instances.")]
+By = Literal["saturation", "z3", "both"]
+Prove = Annotated[
+    bool, typer.Option("--prove", help="Prove from axioms too what no instance refutes.")
+]
+Way = Annotated[
+    By,
+    typer.Option(
+        "--method",
+        help="Prove by saturating e-graphs with the axioms, by Z3 (extra `prove`), or both.",
+    ),
+]
+Seconds = Annotated[
+    float, typer.Option("--seconds", metavar="N", help="Time for proving all rules together.")
+]
 Own = Annotated[
     Path | None,
     typer.Option("--rules", metavar="FILE.PY", help="Look in a file of your own rules too."),
@@ -74,31 +93,72 @@ def verify_rules(
     only: Prefix = "",
     trials: Trials = TRIALS,
     seed: Seed = 0,
+    proving: Prove = False,
+    method: Way = "saturation",
+    seconds: Seconds = PROVING_SECONDS,
     quiet: given.Quiet = False,
 ) -> None:
-    """Try every rule of a file, or of the library, and say on what; print what refutes a rule."""
+    """Try every rule of a file, or of the library, and say on what; print what refutes a rule.
+
+    With --prove, what no instance refutes is proved from axioms; that a rule is not proved is no error.
+    """
     if library == (file is not None):
         raise UsageError("verify takes a file of rules or --library, and not both")
     for option, value, least in (("--trials", trials, 1), ("--seed", seed, 0)):
         if value < least:
             raise UsageError(f"{option}: {value} is below {least}")
+    if not seconds > 0:
+        raise UsageError(f"--seconds: {seconds:g} is not above 0")
+    if proving and method != "saturation":
+        import_z3()
     rules = ALL_RULES if file is None else read_rules(file, _taken())
     chosen = [rule for rule in rules if rule.name.startswith(only)]
     if not chosen:
         raise UsageError(f"--only {only}: no rule's name begins so")
-    done = []
     with progress(quiet) as say:
-        for number, rule in enumerate(chosen, 1):
-            say(f"verifying {rule.name} ({number} of {len(chosen)})")
-            found = (
-                verify(rule, seed, trials) if file is None else verified(file, rule, seed, trials)
-            )
-            done.append(found)
-            if not quiet:
-                print(report.verification_text(found), flush=True)
+        done = _verify(file, chosen, seed, trials, say, quiet)
+        proofs = _prove(chosen, done, seed, seconds, method, say) if proving else ()
     if not quiet:
+        for proof in proofs:
+            print(report.proof_text(proof))
         print(report.verification_summary(done))
+        if proving:
+            print(report.proof_summary(proofs))
     _finish(done)
+
+
+def _verify(
+    file: Path | None, rules: Sequence[Rule], seed: int, trials: int, say: Say, quiet: bool
+) -> list[Verification]:
+    """Try rules, and print what became of each as soon as that is known."""
+    done = []
+    for number, rule in enumerate(rules, 1):
+        say(f"verifying {rule.name} ({number} of {len(rules)})")
+        found = verify(rule, seed, trials) if file is None else verified(file, rule, seed, trials)
+        done.append(found)
+        if not quiet:
+            print(report.verification_text(found), flush=True)
+    return done
+
+
+def _prove(
+    rules: Sequence[Rule],
+    tried: Sequence[Verification],
+    seed: int,
+    seconds: float,
+    method: By,
+    say: Say,
+) -> tuple[Report, ...]:
+    """Prove those rules that were tried and not refuted."""
+    tested = {found.rule: found for found in tried if found.verified}
+    return prove(
+        [rule for rule in rules if rule.name in tested],
+        seconds=seconds,
+        methods=tuple(Method) if method == "both" else (Method(method),),
+        tested=tested,
+        seed=seed,
+        say=say,
+    )
 
 
 app.command("import-taso", epilog=EPILOG)(taso.command)

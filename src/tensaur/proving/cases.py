@@ -38,10 +38,10 @@ from tensaur.synth.verify import applications
 Applied = tuple[Instance, Application]
 
 MOST = 16
-DRAWS = 250
-_FEW = 8  # so many instances are worth drawing more often
+DRAWS = 120
+_FEW = 8  # instances for which it is worth to draw more often
 _MORE = 20  # how much more often
-_PATIENCE = 50  # instances without anything new after which no more are drawn
+_PATIENCE = 20  # instances without anything new after which no more are drawn
 _SMALL, _LARGE = 64, 2000  # elements of all leaves: no longer small, not looked at
 
 
@@ -79,11 +79,10 @@ def cases(
     They are chosen among instances that are drawn and those that are given. A rule of which few
     instances are found is drawn more often.
     """
-    drawn = _draw(rule, seed, draws)
-    if len(drawn) < _FEW:
-        drawn = _draw(rule, seed, _MORE * draws)
-    found = [*_noted(given), *drawn]
-    chosen = (_case(rule, item) for item in _covering(found, most))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the mean of nothing is a value here
+        found = [*_noted(given), *_draw(rule, seed, draws)]
+        chosen = [_case(rule, item) for item in _covering(found, most)]
     return tuple(case for case in chosen if case is not None)
 
 
@@ -92,14 +91,14 @@ def _draw(rule: Rule, seed: int, draws: int) -> list[_Drawn]:
     drawn: list[_Drawn] = []
     seen: set[str] = set()
     idle = 0
-    for instance, application in applications(rule, seed, draws):
+    for instance, application in applications(rule, seed, _MORE * draws):
         if instance.size > _LARGE:
             continue
         traits = frozenset(_traits(instance))
         idle = 0 if traits - seen else idle + 1
         seen |= traits
         drawn.append(_Drawn(traits, instance, application.makes))
-        if idle == _PATIENCE:
+        if idle == _PATIENCE or (application.attempt >= draws and len(drawn) >= _FEW):
             break
     return drawn
 
@@ -171,9 +170,7 @@ def _has_value(instance: Instance) -> bool:
         for name, leaf in instance.leaves.items()
     }
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            values = [Run(data).value(tree) for tree in instance.finds]
+        values = [Run(data).value(tree) for tree in instance.finds]
     except (ValueError, IndexError, ArithmeticError, EmptySpace):
         return False
     return not all(value.size and np.all(value != value) for value in values)
@@ -207,10 +204,10 @@ def _traits(instance: Instance) -> Iterator[str]:
         return
     for name, leaf in instance.leaves.items():
         yield f"rank of {name}: {len(shapes[name])}"
-        yield f"{name}: {'known' if leaf.fact.value is not None else 'open'}"
+        yield f"value of {name}: {'known' if leaf.fact.value is not None else 'open'}"
         yield f"element type: {_dtype_kind(leaf.type.dtype)}"
     for first, second in itertools.combinations(sorted(shapes), 2):
-        yield f"{first} and {second}: {relation(shapes[first], shapes[second])}"
+        yield f"shapes of {first} and {second}: {relation(shapes[first], shapes[second])}"
     for tree in instance.finds:
         yield from _operator_traits(tree)
 

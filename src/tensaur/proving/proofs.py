@@ -42,7 +42,7 @@ class Proof:
     """What one method proved of one rule.
 
     `general` are the cases proved for all sizes, `sized` those proved for the sizes that they have.
-    `axioms` are enough for all of them together.
+    `axioms` are enough for all of them together. `unasked` says why there are no cases at all.
     """
 
     method: Method
@@ -50,6 +50,7 @@ class Proof:
     sized: tuple[Case, ...]
     missing: tuple[Missing, ...]
     axioms: tuple[str, ...]
+    unasked: str = ""
 
     @property
     def is_complete(self) -> bool:
@@ -65,7 +66,10 @@ class Proof:
         """Return the proof as text: how far it reaches, and from which axioms."""
         parts = [
             f"{len(cases)} for {what}"
-            for cases, what in ((self.general, "all sizes"), (self.sized, "the sizes they have"))
+            for cases, what in (
+                (self.general, "all sizes"),
+                (self.sized, "the sizes that they have"),
+            )
             if cases
         ]
         total = len(self.proved) + len(self.missing)
@@ -128,10 +132,13 @@ def table(reports: Sequence[Report]) -> str:
     """Return one line for each rule, and how many there are of each status."""
     width = max((len(item.rule) for item in reports), default=0)
     lines = [f"{item.rule:{width}}  {item.status.value:8}{_brief(item)}" for item in reports]
-    counts = [
-        f"{sum(item.status is status for item in reports)} {status.value}" for status in Status
-    ]
-    return "\n".join([*lines, f"{len(reports)} rules: {', '.join(counts)}"])
+    return "\n".join([*lines, f"{len(reports)} rules: {tally(reports)}"])
+
+
+def tally(reports: Sequence[Report]) -> str:
+    """Return how many reports there are of each status that there is."""
+    counts = {status: sum(item.status is status for item in reports) for status in Status}
+    return ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
 
 
 def _brief(report: Report) -> str:

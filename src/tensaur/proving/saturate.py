@@ -7,6 +7,7 @@ join is equal for all contents. Knows neither axioms nor operators.
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from tensaur.ir.term import Tree, Var
 from tensaur.proving.cases import Case
 
 Clock = Callable[[], float]
+TIME_IS_OVER = "the time is over"
 
 # A batch of cases is halved at most so often when a limit stops it before it is saturated.
 _HALVINGS = 6
@@ -37,11 +39,15 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What saturation says of one case: proved, by which axioms at the least, or why it stopped."""
+    """What saturation says of one case: whether it is proved, else why it stopped.
+
+    `causes` are axioms because of which both sides are one, `applied` all that were applied until then.
+    """
 
     proved: bool
-    axioms: frozenset[str]
-    reason: str
+    reason: str = ""
+    causes: frozenset[str] = frozenset()
+    applied: frozenset[str] = frozenset()
 
 
 class _AllProved(Exception):
@@ -79,13 +85,18 @@ class Saturation:
     def run(self) -> tuple[Outcome, ...]:
         """Explore until all cases are proved or a limit is reached."""
         try:
-            self.stop = self._explorer.run().stop
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # from known values
+                self.stop = self._explorer.run().stop
         except _AllProved:
             pass
         except UnsoundRule as error:
             # Constants have given a class two values (as 1 / 0 does): nothing follows from that.
             self.contradiction = f"contradiction: {error}"
-        return tuple(self._outcome(pairs) for pairs in self.pairs)
+        applied = frozenset(
+            record.rule for item in self.iterations for record in item.rules if record.applied
+        )
+        return tuple(self._outcome(pairs, applied) for pairs in self.pairs)
 
     @property
     def is_cut_short(self) -> bool:
@@ -94,23 +105,17 @@ class Saturation:
         stopped = self.stop in (StopReason.NODE_LIMIT, StopReason.TIME_LIMIT)
         return bool(self.contradiction) or stopped or crowded
 
-    def fired(self) -> frozenset[str]:
-        """Return the axioms that have been applied."""
-        return frozenset(
-            record.rule for item in self.iterations for record in item.rules if record.applied
-        )
-
-    def _outcome(self, pairs: Iterable[Pair]) -> Outcome:
+    def _outcome(self, pairs: Iterable[Pair], applied: frozenset[str]) -> Outcome:
         if self.contradiction:
-            return Outcome(False, frozenset(), self.contradiction)
+            return Outcome(False, self.contradiction)
         if not self._has_met(pairs):
-            return Outcome(False, frozenset(), str(self.stop))
+            return Outcome(False, str(self.stop))
         causes = (
             self.egraph.instances[cause].rule
             for pair in pairs
             for cause in self.egraph.causes(pair.found, pair.made)
         )
-        return Outcome(True, frozenset(causes), "")
+        return Outcome(True, "", frozenset(causes), applied)
 
     def _has_met(self, pairs: Iterable[Pair]) -> bool:
         find = self.egraph.find
@@ -157,13 +162,17 @@ class _Leaves:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Axioms to saturate with, how far, and how many cases share an e-graph at first."""
+    """Axioms to saturate with, how far, and how many cases share an e-graph at first.
+
+    In a `last` stage a rule is given up with its first case that is not proved.
+    """
 
     axioms: tuple[Rule, ...]
     iterations: int
     seconds: float
     batch: int
-    nodes: int = 40_000
+    nodes: int = 5_000
+    last: bool = False
 
 
 def saturate(
@@ -182,7 +191,7 @@ def _saturate(
 ) -> tuple[Outcome, ...]:
     seconds = min(stage.seconds, deadline - clock())
     if not cases or seconds <= 0:
-        return (Outcome(False, frozenset(), "the time is over"),) * len(cases)
+        return (Outcome(False, TIME_IS_OVER),) * len(cases)
     limits = Limits(
         nodes=stage.nodes, seconds=seconds, iterations=stage.iterations, multi=stage.iterations
     )

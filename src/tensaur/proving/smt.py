@@ -178,7 +178,7 @@ class Z3:
     """Claims that the two sides of a case differ, beside typed axioms, and asks Z3."""
 
     def __init__(self, seconds: float) -> None:
-        self._z3 = _import()
+        self._z3 = import_z3()
         self._solver = self._z3.SolverFor("UF")
         self._solver.set(timeout=max(1, int(1000 * seconds)), mbqi=False, auto_config=False)
         self._sorts: dict[str, Any] = {}
@@ -256,7 +256,8 @@ def prove_by_z3(case: Case, axioms: Sequence[Rule], seconds: float) -> str:
     return f"z3 with {len(typed)} typed axioms: {answer}"
 
 
-def _import() -> Any:
+def import_z3() -> Any:
+    """Return the module of Z3; UsageError if it is not installed."""
     try:
         import z3  # noqa: PLC0415  # heavy, and an extra
     except ImportError as error:

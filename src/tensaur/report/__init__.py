@@ -7,6 +7,8 @@ from tensaur.report.data import SCHEMA, as_dict, inspection_dict, plain, save_js
 from tensaur.report.dot import dot
 from tensaur.report.rules import (
     counterexample_lines,
+    proof_summary,
+    proof_text,
     rule_list,
     rule_text,
     verification_summary,
@@ -22,6 +24,8 @@ __all__ = [
     "inspection_dict",
     "inspection_text",
     "plain",
+    "proof_summary",
+    "proof_text",
     "result_text",
     "rule_list",
     "rule_text",

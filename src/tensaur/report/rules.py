@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from tensaur.ir.rule import EXACT, FAST, ROUNDING, Rule
 from tensaur.ir.term import Derived, OpVar, subterms
 from tensaur.ir.types import DType
+from tensaur.proving.proofs import Report, tally
 from tensaur.synth.counterexample import Counterexample, side_text
 from tensaur.synth.instances import Instance
 from tensaur.synth.tiers import Tier
@@ -80,6 +81,20 @@ def counterexample_lines(example: Counterexample, indent: int) -> list[str]:
         for text in example.text().splitlines()
         for line in _wrapped(text, " " * indent, " " * (indent + 4))
     ]
+
+
+def proof_text(proof: Report) -> str:
+    """Return what was proved of a rule: how, for what, from which axioms, or why it was not."""
+    lines = []
+    for text in proof.text().splitlines():
+        inner = " " * (len(text) - len(text.lstrip()) + 2)
+        lines += _wrapped(text, "", inner)
+    return "\n".join(lines)
+
+
+def proof_summary(proofs: Sequence[Report]) -> str:
+    """Say in a line of how many rules what was proved."""
+    return f"{'1 rule' if len(proofs) == 1 else f'{len(proofs)} rules'}: {tally(proofs)}"
 
 
 def _verdict(found: Verification) -> str:
