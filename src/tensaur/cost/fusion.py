@@ -37,6 +37,7 @@ from tensaur.ops import (
     LayerNormalization,
     LeakyRelu,
     MatMul,
+    MaxPool,
     Mul,
     Relu,
     Sigmoid,
@@ -55,6 +56,9 @@ _SMALL = 16
 _MOST_NBYTES = 1 << 22
 # Kinds in one model: enough to share what opening a model costs, few enough to keep to a time limit.
 _BATCH = 64
+# Stands before what a convolution reads: inside networks that comes from another kernel in the same
+# layout, without which the runtime leaves some sums alone.
+_BEFORE, _MARK = MaxPool((1, 1)), ".before"
 # Stored for what the runtime refuses or cannot be asked.
 _REFUSED = -1
 
@@ -196,10 +200,8 @@ class Fusions:
                 return [_REFUSED]
             half = len(graphs) // 2
             return self._kernels(graphs[:half]) + self._kernels(graphs[half:])
-        counts = [0] * len(graphs)
-        for number in (_number(name) for kernel in kernels for name in kernel.computes[-1:]):
-            counts[number] += 1
-        return counts
+        counts = Counter(map(_graph_of, kernels))
+        return [counts[number] for number in range(len(graphs))]
 
     def _kind(self, query: Query) -> Canonical | None:
         """Return the smallest representative of a group's kind, None if it cannot be asked about."""
@@ -258,18 +260,34 @@ def _side_by_side(graphs: Sequence[Graph]) -> Graph:
     builder = GraphBuilder()
     outputs = []
     for number, graph in enumerate(graphs):
-        start = len(builder.nodes)
+        place: list[int] = []
+        convolves = any(isinstance(node.op, Conv) for node in graph.nodes)
         for node in graph.nodes:
             op, name = node.op, f"{number}.{node.name}"
             if isinstance(op, (Input, Weight)):
                 op = replace(op, name=name)
             if isinstance(op, Weight):
                 builder.constants[name] = RandomData(op.type, 1, len(builder.nodes))
+            place.append(len(builder.nodes))
             # Equal literals of different graphs stay apart.
-            builder.nodes.append(Node(op, tuple(start + item for item in node.inputs), name))
-        outputs += [Output(f"{number}.{item.name}", start + item.node) for item in graph.outputs]
+            builder.nodes.append(Node(op, tuple(place[item] for item in node.inputs), name))
+            if convolves and isinstance(op, Input) and _is_picture(op):
+                builder.nodes.append(Node(_BEFORE, (place[-1],), name + _MARK))
+                place[-1] += 1
+        outputs += [Output(f"{number}.{item.name}", place[item.node]) for item in graph.outputs]
     return builder.build(outputs)
 
 
-def _number(name: str) -> int:
-    return int(name.split(".", 1)[0])
+def _is_picture(op: Input) -> bool:
+    kind = op.type
+    return (
+        isinstance(kind, TensorType)
+        and kind.rank == len(_BEFORE.kernel) + 2
+        and kind.dtype in _BEFORE.dtypes
+    )
+
+
+def _graph_of(kernel: Kernel) -> int | None:
+    """Return the number of the graph that a kernel belongs to, None for what stands before it."""
+    name = kernel.computes[-1] if kernel.computes else _MARK
+    return None if name.endswith(_MARK) else int(name.split(".", 1)[0])
