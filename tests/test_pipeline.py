@@ -22,6 +22,7 @@ from tensaur.options import Options
 from tensaur.pipeline import optimize
 from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import compare_outputs
+from tensaur.runtime.protocol import Settings
 from tensaur.testing import optimize_proto
 from tests.runtime.models import FLOAT, INT64, model, scaled, value
 from tests.small import small_file, small_model
@@ -354,8 +355,6 @@ def test_ctrl_c_while_measuring_ends_the_measuring(measured, monkeypatch):
     class Slow(Launches):
         measured = None
 
-        measured = None
-
         def known(self, graph):
             return None
 
@@ -448,6 +447,7 @@ class FakeGate:
 
     def __init__(self, source, options):
         self.sizes, self.reserve = {"batch": 4}, 0.0
+        self.original, self.settings, self.timed = source.proto, Settings(), []
 
     winner: int | None = 0
     seen: list[object] = []

@@ -53,6 +53,10 @@ class RuntimeRefusal(RuntimeFailure):
     """The runtime cannot open a model: an operator it has no kernel for, or a model it calls invalid."""
 
 
+class StoreError(TensaurError):
+    """A table of measured costs cannot be read, or the store of them cannot be used."""
+
+
 class ParseError(TensaurError):
     """Text that should hold a graph or a term does not parse."""
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tensaur.cost.store import Context, Store, Stored, default_path
+from tensaur.cost.store import Context, Entry, Store, Stored, default_path
 
 HERE = Context(1, "runtime 1.0", "processor")
 WRITER = """
@@ -16,9 +16,10 @@ from pathlib import Path
 from tensaur.cost.store import Context, Store, Stored
 store, context = Store(Path(sys.argv[1])), Context(1, "runtime 1.0", "processor")
 for number in range(100):
-    store.put(f"{sys.argv[2]} {number}", context, Stored(number))
-    store.put("shared", context, Stored(number))
-    assert store.get(f"{sys.argv[2]} {number}", context) == Stored(number)
+    mine = Stored(number, "", number / 7, 2 * number, 1e9 + number)
+    store.put(f"{sys.argv[2]} {number}", context, mine)
+    store.put("shared", context, mine)
+    assert store.get(f"{sys.argv[2]} {number}", context) == mine
 """
 
 
@@ -36,6 +37,30 @@ def test_round_trip(tmp_path):
     assert again.calibration(HERE) == "text"
     again.put("a", HERE, Stored(13))
     assert again.get("a", HERE) == Stored(13) and again.count() == 2
+
+
+def test_merging_keeps_what_is_newer():
+    store = Store(None)
+    old, new = Stored(1, measured_at=1.0), Stored(2, measured_at=2.0)
+    assert store.merge([Entry("a", HERE, new), Entry("b", HERE, old)]) == 2
+    assert store.merge([Entry("a", HERE, old), Entry("b", HERE, new)]) == 1
+    assert [entry.stored for entry in store.entries()] == [new, new]
+    assert store.merge([Entry("a", HERE, old)], replace=True) == 1
+    assert store.get("a", HERE) == old
+    assert store.merge([]) == 0
+
+
+def test_clearing_one_runtime_or_all():
+    store, other = Store(None), Context(1, "runtime 2.0", "processor")
+    for context in (HERE, other):
+        store.put("a", context, Stored(1))
+        store.put_calibration(context, "text")
+        store.put_kernels(context.runtime, {"kind": 1})
+    assert store.clear("runtime 1.0") == 1
+    assert [item.context for item in store.calibrations()] == [other]
+    assert store.kernels("runtime 1.0") == {} and store.kernels("runtime 2.0") == {"kind": 1}
+    assert store.clear() == 1
+    assert (store.entries(), store.calibrations()) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -62,7 +87,11 @@ def test_two_processes_write_at_once(tmp_path):
     for process in processes:
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0 and errors == b""
-    assert Store(path).count() == 201
+    found = Store(path).entries()
+    assert len(found) == 201
+    for entry in found:
+        number = entry.stored.nanoseconds
+        assert entry.stored == Stored(number, "", number / 7, 2 * number, 1e9 + number)
 
 
 @pytest.mark.parametrize(

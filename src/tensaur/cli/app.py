@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from tensaur import __version__
-from tensaur.cli import compare, demo, inspect, optimize, rules
+from tensaur.cli import compare, costs, demo, inspect, optimize, rules
 from tensaur.errors import TensaurError, UsageError
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -36,6 +36,7 @@ app.command("compare", epilog=EPILOG)(compare.command)
 app.command("inspect", epilog=EPILOG)(inspect.command)
 app.command("demo", epilog=EPILOG)(demo.command)
 app.add_typer(rules.app, name="rules")
+app.add_typer(costs.app, name="costs")
 
 
 def _print_version(wanted: bool) -> None:

@@ -19,7 +19,7 @@ from tensaur.cost.feedback import Feedback
 from tensaur.cost.model import FREE, Price, PriceKind, is_free, is_view, runs, sum_prices
 from tensaur.cost.single import Timed
 from tensaur.cost.sizes import Sizes
-from tensaur.cost.store import Context, Store, Stored
+from tensaur.cost.store import Context, Entry, Store, Stored
 from tensaur.errors import RuntimeRefusal, TensaurError, TypeMismatch
 from tensaur.ir.graph import Graph
 from tensaur.ir.operator import Opaque, Operator
@@ -138,13 +138,16 @@ class MeasuredCost:
 
     def refuses(self, graph: Graph) -> bool:
         """Tell whether the runtime was found to have no kernel for the graph."""
-        if self._unmeasured(graph) is not None:
-            return False
-        try:
-            stored = self._stored(canonical(graph, self.sizes))
-        except (Unpriceable, TypeMismatch):
-            return False
-        return stored is not None and stored.fault.startswith(_REFUSED)
+        found = self.entry(graph)
+        return found is not None and found.stored.fault.startswith(_REFUSED)
+
+    def entry(self, graph: Graph) -> Entry | None:
+        """Return what is stored about a graph, None if nothing is."""
+        item = None if self._unmeasured(graph) is not None else self._canonical(graph)
+        stored = None if item is None else self._stored(item)
+        if item is None or stored is None:
+            return None
+        return Entry(self._key(item), self.context, stored)
 
     def allow(self, seconds: float) -> None:
         """Grant more seconds for measuring, and forget the estimates so that they can be replaced."""

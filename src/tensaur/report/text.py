@@ -23,7 +23,7 @@ def result_text(result: Result, source: str = "model", target: str = "") -> str:
     rows = [(name, line) for name, line in _rows(result) if line]
     if target:
         rows.append(("written", target))
-    return _aligned(source, rows)
+    return aligned(source, rows)
 
 
 def _rows(result: Result) -> Iterator[tuple[str, str]]:
@@ -126,14 +126,14 @@ def amount(value: float, unit: str = "") -> str:
 def side_by_side_text(found: SideBySide, first: str, second: str) -> str:
     """Return the report of a comparison."""
     if found.interface:
-        return _aligned(f"{first} and {second}", [("result", f"not equal: {found.interface}")])
+        return aligned(f"{first} and {second}", [("result", f"not equal: {found.interface}")])
     rows = [("result", "equal" if found.equal else "not equal")]
     if found.outputs is not None:
         rows += [(f"output {item.name}", _difference(item)) for item in found.outputs.outputs]
     if found.ratio is not None and found.first_seconds and found.second_seconds:
         times = f"{duration(found.first_seconds)} and {duration(found.second_seconds)}"
         rows.append(("latency", f"{times}, {_ratio_text(found.ratio)}"))
-    return _aligned(f"{first} and {second}", rows)
+    return aligned(f"{first} and {second}", rows)
 
 
 def _difference(item: Difference) -> str:
@@ -159,14 +159,14 @@ def inspection_text(found: Inspection, source: str) -> str:
     sizes = ", ".join(f"{name}={size}" for name, size in sorted(found.sizes.items()))
     if sizes:
         rows.append(("sizes", f"{sizes} (set others with --dim)"))
-    table: list[tuple[str, ...]] = [
+    cells: list[tuple[str, ...]] = [
         ("operator", "count", "FLOP", "bytes", "cost", "share", "priced")
     ]
-    table += [_operator_cells(row, found) for row in found.rows]
+    cells += [_operator_cells(row, found) for row in found.rows]
     flops, nbytes = sum(row.flops for row in found.rows), sum(row.nbytes for row in found.rows)
     total = (str(found.nodes), amount(flops), amount(nbytes), amount(found.cost, found.cost_unit))
-    table.append(("all", *total, "", ""))
-    return f"{_aligned(source, rows)}\n\n{_table(table)}"
+    cells.append(("all", *total, "", ""))
+    return f"{aligned(source, rows)}\n\n{table(cells)}"
 
 
 def _operator_cells(row: OperatorRow, found: Inspection) -> tuple[str, ...]:
@@ -183,7 +183,8 @@ def _operator_cells(row: OperatorRow, found: Inspection) -> tuple[str, ...]:
     )
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows in columns, the first on the left and the others on the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -192,6 +193,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _aligned(title: str, rows: Sequence[tuple[str, str]]) -> str:
+def aligned(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Return a title and, below it, names and what belongs to them."""
     width = max(len(name) for name, _ in rows)
     return "\n".join([title, *(f"  {name:<{width}}  {line}" for name, line in rows)])
