@@ -34,6 +34,10 @@ _TRIMMED = 0.2
 
 _LONGEST_BURST = 200
 
+# The first run of a burst finds the caches full of another model's data. A model that takes longer than
+# this for a run reads more than caches hold.
+_WARM_RUNS, _WARM_SECONDS = 3, 0.03
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -159,10 +163,7 @@ class Race:
         if max(warm) < self.limits.burst_seconds:  # short enough that a second look costs nothing
             warm = [_burst(run, 3, self.clock) for run in runs]
         meter = self.clock if min(warm) < SHORT_SECONDS else self.meter
-        counts = [
-            max(1, min(_LONGEST_BURST, round(self.limits.burst_seconds / max(each, 1e-9))))
-            for each in warm
-        ]
+        counts = [_count(each, self.limits.burst_seconds) for each in warm]
         blocks: list[list[float]] = []
         while len(blocks) < self.limits.blocks:
             times = [0.0] * len(runs)
@@ -180,6 +181,12 @@ class Race:
         order = list(range(len(self.contestants)))
         self.rng.shuffle(order)
         return order
+
+
+def _count(each: float, seconds: float) -> int:
+    """Return how many runs a burst has: enough to fill `seconds`, and to find its own data cached."""
+    least = _WARM_RUNS if each < _WARM_SECONDS else 1
+    return max(least, min(_LONGEST_BURST, round(seconds / max(each, 1e-9))))
 
 
 def _burst(run: Run, count: int, meter: Clock) -> float:
