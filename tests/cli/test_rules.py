@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
@@ -127,12 +128,67 @@ def test_quiet_is_the_exit_code_alone(run, tmp_path):
         (["--library", "--only", "nonsense"], "nonsense"),
         (["--library", "--trials", "0"], "--trials"),
         (["--library", "--seed", "-1"], "--seed"),
+        (["--library", "--prove", "--seconds", "0"], "--seconds"),
+        (["--library", "--prove", "--method", "guess"], "--method"),
     ],
 )
 def test_wrong_usage_of_verify(run, arguments, fault):
     done = run("rules", "verify", *arguments)
     assert done.code == 2
     assert fault in done.error
+
+
+# verify --prove
+
+
+def test_a_rule_is_proved_after_it_is_verified(run, tmp_path):
+    done = run("rules", "verify", write(tmp_path, TWICE, BOTH), "--prove", "--trials", "5")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    first = lines.index("mine-twice: axiom")
+    assert re.fullmatch(
+        r"  saturation: (\d+) of \1 cases proved, \1 for all sizes", lines[first + 1]
+    )
+    assert lines[first + 2] == "    from negate-twice"
+    assert "mine-associate: axiom" in lines[first:]
+    assert "    from matmul-associates" in lines
+    assert any(line.startswith("  rank of z: 2, 3") for line in lines)
+    assert any(line.startswith("  shapes of x and y: ") for line in lines)
+    assert lines[-2:] == ["2 rules: 2 verified", "2 rules: 2 axiom"]
+    assert fits(done.out)
+
+
+def test_what_is_refuted_is_not_proved(run, tmp_path):
+    done = run("rules", "verify", write(tmp_path, SWAP), "--prove")
+    assert done.code == 1
+    assert done.out.count("mine-swap: ") == 1
+    assert done.out.splitlines()[-1] == "1 rule: 0 verified, 1 refuted"
+
+
+def test_that_a_rule_is_not_proved_is_no_error(run, tmp_path):
+    path = write(tmp_path, TWICE)
+    done = run("rules", "verify", path, "--prove", "--trials", "5", "--seconds", "1e-9")
+    assert done.code == 0
+    assert "mine-twice: unknown: the time is over" in done.out.splitlines()
+    assert done.out.splitlines()[-1] == "1 rule: 1 unknown"
+
+
+def test_a_rule_is_proved_by_both_methods(run, tmp_path):
+    path = write(tmp_path, TWICE)
+    done = run("rules", "verify", path, "--prove", "--method", "both", "--trials", "5")
+    assert done.code == 0
+    for method in ("saturation", "z3"):
+        assert re.search(
+            rf"^  {method}: (\d+) of \1 cases proved, \1 for all sizes$", done.out, re.M
+        )
+
+
+def test_proof_by_z3_needs_z3(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "z3", None)
+    done = run("rules", "verify", write(tmp_path, TWICE), "--prove", "--method", "z3")
+    assert (done.code, done.out) == (2, "")
+    assert "pip install tensaur[prove]" in done.error
+    assert run("rules", "verify", tmp_path / "mine.py", "--quiet", "--method", "z3").code == 0
 
 
 # show
@@ -248,12 +304,14 @@ def test_rules_of_taso_become_a_file_of_rules(run, taso, tmp_path):
     done = run("rules", "import-taso", taso, "-o", target)
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[0] == "0  verified  (a@b)@c => a@(b@c)"
-    assert lines[1] == "1  same      relu(conv(x, w)) => relu(conv(x, w))"
-    assert "2  refuted   conv(x, w) * a => conv(x, w)" in lines
-    assert "4  as 3      a + (b + c) => b + (c + a)" in lines
+    assert lines[0] == "0  proved   (a@b)@c => a@(b@c)"
+    assert lines[1] == "              by matmul-associates"
+    assert "1  same     relu(conv(x, w)) => relu(conv(x, w))" in lines
+    assert "2  refuted  conv(x, w) * a => conv(x, w)" in lines
+    assert "4  as 3     a + (b + c) => b + (c + a)" in lines
     assert "operator type 5 is none of those known here" in done.out
-    assert "6 rules: 3 hold, 1 say nothing here, 1 are refuted, 1 are unknown" in lines
+    counted = "6 rules: 3 proved, 0 tested only, 1 that say nothing here, 1 refuted, 1 unknown"
+    assert counted in done.out.replace("\n", " ")
     assert "taso-2 is wrong here: " in done.out
     assert fits(done.out.replace(str(target), "taso.py"))
     assert [item.name for item in load_rules(target).rules] == ["taso-0", "taso-3"]
@@ -263,20 +321,21 @@ def test_rules_of_taso_become_a_file_of_rules(run, taso, tmp_path):
 
 def test_importing_again_gives_the_same_text(run, taso, tmp_path):
     for name in ("first.py", "second.py"):
-        assert run("rules", "import-taso", taso, "-o", tmp_path / name, "--quiet").out == ""
+        target = tmp_path / name
+        assert run("rules", "import-taso", taso, "-o", target, "--no-prove", "--quiet").out == ""
     assert (tmp_path / "first.py").read_bytes() == (tmp_path / "second.py").read_bytes()
 
 
 def test_imported_rules_are_used(run, engine, taso, tmp_path):
     target = tmp_path / "taso.py"
-    run("rules", "import-taso", taso, "-o", target)
+    run("rules", "import-taso", taso, "-o", target, "--no-prove")
     assert run("optimize", small_file(tmp_path), "--rules", target).code == 0
     assert [item.name for item in engine.options[0].rules] == ["taso-0", "taso-3"]
 
 
 def test_refuted_rules_are_kept_apart(run, taso, tmp_path):
     target = tmp_path / "taso.py"
-    run("rules", "import-taso", taso, "-o", target)
+    run("rules", "import-taso", taso, "-o", target, "--no-prove")
     kept = target.with_name("kept.py")
     kept.write_text(target.read_text(encoding="utf-8") + "\nRULES = REFUTED\n", encoding="utf-8")
     assert [item.name for item in read_rules(kept)] == ["taso-2"]
@@ -299,6 +358,14 @@ def test_files_that_are_refused(run, tmp_path, content, code, fault):
     done = run("rules", "import-taso", path, "-o", tmp_path / "taso.py")
     assert done.code == code
     assert fault in done.error
+    assert not (tmp_path / "taso.py").exists()
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_proofs_need_time(run, taso, tmp_path, seconds):
+    done = run("rules", "import-taso", taso, "-o", tmp_path / "taso.py", "--seconds", seconds)
+    assert done.code == 2
+    assert "--seconds" in done.error
     assert not (tmp_path / "taso.py").exists()
 
 

@@ -122,7 +122,7 @@ def verify_rules(
         for proof in proofs:
             print(report.proof_text(proof))
         print(report.verification_summary(done))
-        if proving:
+        if proofs:
             print(report.proof_summary(proofs))
     _finish(done)
 

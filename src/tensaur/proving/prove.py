@@ -25,14 +25,14 @@ Say = Callable[[str], None]
 # First for all sizes, then for those of the cases. Most cases need few iterations; what they leave over
 # is tried further with fewer others beside it, since e-graphs grow fast.
 _GENERAL = (
-    Stage(GENERAL, iterations=3, seconds=3.0, batch=32),
-    Stage(GENERAL, iterations=5, seconds=2.0, batch=8),
+    Stage(GENERAL, iterations=3, seconds=10.0, batch=32),
+    Stage(GENERAL, iterations=5, seconds=5.0, batch=8),
 )
 _SIZED = (
-    Stage(PLAIN, iterations=3, seconds=3.0, batch=16),
-    Stage(AXIOMS, iterations=4, seconds=3.0, batch=4),
-    Stage(AXIOMS, iterations=7, seconds=4.0, batch=1, nodes=8_000),
-    Stage(AXIOMS, iterations=12, seconds=10.0, batch=1, nodes=20_000, last=True),
+    Stage(PLAIN, iterations=3, seconds=10.0, batch=16),
+    Stage(AXIOMS, iterations=4, seconds=10.0, batch=4),
+    Stage(AXIOMS, iterations=7, seconds=10.0, batch=1, nodes=8_000),
+    Stage(AXIOMS, iterations=12, seconds=15.0, batch=1, nodes=20_000, last=True),
 )
 # For finding out which axioms a proof needs.
 _REPLAY = Limits(nodes=5_000, iterations=12, multi=12)
