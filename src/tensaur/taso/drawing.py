@@ -6,6 +6,7 @@ different numbers of filters. Here operands are alike with few exceptions, and t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
@@ -24,6 +25,7 @@ _EXCEPTIONS = 0.15  # the share of dimensions that are drawn anew
 _OWN_FILTERS = 0.4  # how often weights have numbers of filters of their own
 _SIZES = (1, 1, 2, 2, 3, 4)
 _KERNEL = (2, 3)  # where a convolution may have any
+_MOST_ELEMENTS = 150  # of all inputs: exact arithmetic is slow
 
 Shape = tuple[int, ...]
 
@@ -36,7 +38,10 @@ def drawn(
     shapes = _Shapes(equation, rng)
     for attempt in range(attempts):
         dtype = rng.choice((DType.FLOAT64, DType.FLOAT64, DType.FLOAT32))
-        kinds = {name: TensorType(dtype, shape) for name, shape in shapes.draw().items()}
+        chosen = shapes.draw()
+        if sum(map(math.prod, chosen.values())) > _MOST_ELEMENTS:
+            continue
+        kinds = {name: TensorType(dtype, shape) for name, shape in chosen.items()}
         leaves = {name: Leaf(kind, None, Fact(kind)) for name, kind in kinds.items()}
         try:
             found = _apply(rule, leaves, values, attempt)

@@ -1,184 +1,260 @@
-"""TASO's rules one by one: stated as ours, tried, and where they are wrong, narrowed to where they hold."""
+"""TASO's rules one by one: stated as ours, tried, proved, and where wrong, narrowed to where they hold."""
 
 from __future__ import annotations
 
-import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 from tensaur.ir.rule import Rule
-from tensaur.ir.term import Apply, AttrVar, Derived, Term, Var, subterms
-from tensaur.ops import Concat, Conv
-from tensaur.rules.conditions import same_type
+from tensaur.proving.cases import Applied
+from tensaur.proving.proofs import Proof, Report, Status
+from tensaur.proving.prove import prove
+from tensaur.proving.saturate import Clock
 from tensaur.synth.counterexample import Counterexample
 from tensaur.synth.trial import Trial
-from tensaur.synth.verify import Coverage, Verification, verify
+from tensaur.synth.verify import verify
 from tensaur.taso.drawing import drawn
 from tensaur.taso.equation import Equation, Unstated, equation
+from tensaur.taso.narrowing import forms
 from tensaur.taso.repeats import signature
 from tensaur.taso.statement import Statement, state
 from tensaur.taso.wire import RuleRecord
 
 Say = Callable[[str], None]
 
+SECONDS = 600.0  # for all proofs together
+
 # Of instances that are made for a rule: how many are wanted, and drawn for that at most.
-_TRIALS, _ATTEMPTS = 100, 3_000
+_TRIALS, _ATTEMPTS = 40, 3_000
 _EXAMPLES = 12  # how many counterexamples to look at for the simplest
+_NO_INSTANCE = "no instance was found on which it applies"
 
 
 class Outcome(Enum):
     """What became of a rule; SAME: both sides are one term here."""
 
-    VERIFIED = "verified"
+    PROVED = "proved"
+    TESTED = "tested"
     REFUTED = "refuted"
     SAME = "same"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known of one form of a rule: `proofs` if it was to be proved, `reason` if none is complete.
+
+    `instances` are those made for it on which both sides agreed.
+    """
+
+    rule: Rule
+    outcome: Outcome
+    instances: int = 0
+    proofs: tuple[Proof, ...] = ()
+    counterexample: Counterexample | None = None
+    reason: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether the form is proved, or at least tested without a counterexample."""
+        return self.outcome in (Outcome.PROVED, Outcome.TESTED)
+
+    @property
+    def axioms(self) -> tuple[str, ...]:
+        """Return the axioms that a complete proof needs."""
+        return next((proof.axioms for proof in self.proofs if proof.is_complete), ())
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """A rule of the file, and what became of it.
 
-    `rule` is None if it cannot be stated, or if it says the same as rule `same_as`; `reason` says why
-    it is unknown. `narrowed` holds where a refuted rule does not.
+    `answer` is None if it cannot be stated, or if it says the same as rule `same_as`; `reason` says why
+    it is unknown. `narrowed` is about a form that holds where a refuted rule does not.
     """
 
     number: int
     outcome: Outcome
     equation: Equation | None = None
-    rule: Rule | None = None
-    instances: int = 0
+    answer: Answer | None = None
+    narrowed: Answer | None = None
     reason: str = ""
-    counterexample: Counterexample | None = None
-    narrowed: Rule | None = None
     same_as: int | None = None
 
+    @property
+    def rule(self) -> Rule | None:
+        """Return the rule as TASO has it."""
+        return None if self.answer is None else self.answer.rule
 
-def judge(records: Sequence[RuleRecord], say: Say = lambda message: None) -> tuple[Judged, ...]:
-    """Judge every rule of a file; RuleError if a record contradicts itself."""
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """Return what refutes the rule."""
+        return None if self.answer is None else self.answer.counterexample
+
+
+def judge(
+    records: Sequence[RuleRecord],
+    say: Say = lambda message: None,
+    *,
+    seconds: float | None = SECONDS,
+    clock: Clock = time.perf_counter,
+) -> tuple[Judged, ...]:
+    """Judge every rule of a file; RuleError if a record contradicts itself.
+
+    Proofs take at most about `seconds` together; None: rules are only tested.
+    """
     read = [_read(number, record) for number, record in enumerate(records)]
-    judged: list[Judged] = []
-    first: dict[str, Judged] = {}
-    for number, item in enumerate(read):
-        say(f"trying rule {number} of {len(read)}")
-        judged.append(item if isinstance(item, Judged) else _judge_once(item, first))
-    return tuple(judged)
+    stated = {item.key: item for item in reversed(read) if isinstance(item, _Candidate)}
+    candidates = [stated[key] for key in reversed(stated)]
+    _Judging(candidates, say, seconds, clock).run()
+    return tuple(
+        item if isinstance(item, Judged) else item.judged(stated[item.key]) for item in read
+    )
 
 
 def count(judged: Sequence[Judged]) -> str:
     """Say of how many rules what became."""
     outcomes = [item.outcome for item in judged]
     parts = [
-        f"{outcomes.count(Outcome.VERIFIED)} hold",
-        f"{outcomes.count(Outcome.SAME)} say nothing here",
-        f"{outcomes.count(Outcome.REFUTED)} are refuted",
-        f"{outcomes.count(Outcome.UNKNOWN)} are unknown",
+        f"{outcomes.count(Outcome.PROVED)} proved",
+        f"{outcomes.count(Outcome.TESTED)} tested only",
+        f"{outcomes.count(Outcome.SAME)} that say nothing here",
+        f"{outcomes.count(Outcome.REFUTED)} refuted",
+        f"{outcomes.count(Outcome.UNKNOWN)} unknown",
     ]
-    narrowed = sum(item.narrowed is not None for item in judged)
+    first = {item.number: item for item in judged}
+    originals = (item if item.same_as is None else first[item.same_as] for item in judged)
+    narrowed = [item.narrowed for item in originals if item.narrowed is not None]
     if narrowed:
-        parts[2] += f" ({narrowed} of them hold where narrowed)"
+        proved = sum(item.outcome is Outcome.PROVED for item in narrowed)
+        parts[3] += f" ({len(narrowed)} of them hold where narrowed, {proved} of these proved)"
     return f"{len(judged)} rules: {', '.join(parts)}"
 
 
-def _read(number: int, record: RuleRecord) -> Equation | Judged:
+def _read(number: int, record: RuleRecord) -> _Candidate | Judged:
     try:
-        return equation(number, record)
+        item = equation(number, record)
     except Unstated as error:
         return Judged(number, Outcome.UNKNOWN, reason=str(error))
-
-
-def _judge_once(item: Equation, first: dict[str, Judged]) -> Judged:
-    key = signature(item)
-    if key in first:
-        return Judged(item.number, first[key].outcome, item, same_as=first[key].number)
-    first[key] = _judge(item)
-    return first[key]
-
-
-def _judge(item: Equation) -> Judged:
     try:
-        statement = state(item)
+        return _Candidate(item, state(item))
     except Unstated as error:
-        return Judged(item.number, Outcome.UNKNOWN, item, reason=str(error))
-    rule = statement.rule
-    if item.is_trivial:
-        return Judged(item.number, Outcome.SAME, item, rule)
-    found = _tried(statement, rule)
-    if found.verified:
-        return Judged(item.number, Outcome.VERIFIED, item, rule, found.instances)
-    if found.counterexample is None:
-        reason = "no instance was found on which it applies"
-        return Judged(item.number, Outcome.UNKNOWN, item, rule, reason=reason)
-    return Judged(
-        item.number,
-        Outcome.REFUTED,
-        item,
-        rule,
-        counterexample=found.counterexample,
-        narrowed=next((one for one in _narrowings(rule) if _tried(statement, one).verified), None),
-    )
+        return Judged(number, Outcome.UNKNOWN, item, reason=str(error))
 
 
-def _tried(statement: Statement, rule: Rule) -> Verification:
-    """Verify a rule, on instances that are made for it first."""
-    trial = Trial(rule, seed=0, examples=_EXAMPLES)
-    for instance, application in drawn(
-        rule, statement.values, statement.equation, seed=0, attempts=_ATTEMPTS
-    ):
+class _Candidate:
+    """An equation on the way to its answer: the form that is looked at, and the answers so far."""
+
+    def __init__(self, item: Equation, statement: Statement) -> None:
+        self.key = signature(item)
+        self.statement = statement
+        self._equation = item
+        self._forms = forms(statement.rule)
+        self._answers: list[Answer] = []
+        self.form: Rule | None = next(self._forms)
+        if item.is_trivial:
+            self.answer(Answer(statement.rule, Outcome.SAME))
+
+    def answer(self, answer: Answer) -> None:
+        """Note the answer for the form that is looked at; if it is wrong, go on to the next."""
+        self._answers.append(answer)
+        wrong = answer.outcome is Outcome.REFUTED
+        self.form = next(self._forms, None) if wrong else None
+
+    def judged(self, first: _Candidate) -> Judged:
+        """Return what became of it; `first` is the first candidate that says the same."""
+        answer, *others = first._answers
+        number, same_as = self._equation.number, first._equation.number
+        if number != same_as:
+            return Judged(number, answer.outcome, self._equation, same_as=same_as)
+        narrowed = next((item for item in others if item.holds), None)
+        return Judged(
+            number, answer.outcome, self._equation, answer, narrowed, reason=answer.reason
+        )
+
+
+@dataclass
+class _Judging:
+    """Tries forms on instances made for them, and proves together those that stand."""
+
+    candidates: Sequence[_Candidate]
+    say: Say
+    seconds: float | None
+    clock: Clock
+    _agreed: dict[str, list[Applied]] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Answer for every candidate."""
+        while standing := [item for item in self.candidates if self._stands(item)]:
+            for candidate, answer in zip(standing, self._answers(standing), strict=True):
+                candidate.answer(answer)
+
+    def _stands(self, candidate: _Candidate) -> bool:
+        """Try one form after the other; tell whether one is not refuted so."""
+        while candidate.form is not None:
+            self.say(f"trying {candidate.form.name}")
+            trial = Trial(candidate.form, seed=0, examples=_EXAMPLES)
+            agreed = _run(trial, candidate.statement)
+            wrong = trial.counterexample()
+            if wrong is None:
+                self._agreed[candidate.form.name] = agreed
+                return True
+            refuted = Answer(candidate.form, Outcome.REFUTED, len(agreed), counterexample=wrong)
+            candidate.answer(refuted)
+        return False
+
+    def _answers(self, candidates: Sequence[_Candidate]) -> Iterator[Answer]:
+        rules = [item.form for item in candidates if item.form is not None]
+        # What seems to apply nowhere needs a long search, which a test makes and a proof need not.
+        wanted = [] if self.seconds is None else [r for r in rules if self._agreed[r.name]]
+        proved = {report.rule: report for report in self._reports(wanted)}
+        for rule in rules:
+            report = proved.get(rule.name)
+            yield self._verified(rule) if report is None else self._proved(rule, report)
+
+    def _reports(self, rules: Sequence[Rule]) -> tuple[Report, ...]:
+        if not rules or self.seconds is None:
+            return ()
+        start = self.clock()
+        reports = prove(
+            rules,
+            seconds=self.seconds,
+            instances=self._agreed,
+            say=self.say,
+            clock=self.clock,
+        )
+        self.seconds = max(0.0, self.seconds - (self.clock() - start))
+        return reports
+
+    def _proved(self, rule: Rule, report: Report) -> Answer:
+        instances = len(self._agreed[rule.name])
+        outcome = Outcome.PROVED if report.is_proved else Outcome.TESTED
+        if report.status is Status.REFUTED:
+            outcome = Outcome.REFUTED
+        return Answer(rule, outcome, instances, report.proofs, report.counterexample, report.reason)
+
+    def _verified(self, rule: Rule) -> Answer:
+        self.say(f"verifying {rule.name}")
+        found = verify(rule)
+        instances = len(self._agreed[rule.name]) + found.instances
+        if found.counterexample is not None:
+            return Answer(rule, Outcome.REFUTED, instances, counterexample=found.counterexample)
+        if not instances:
+            return Answer(rule, Outcome.UNKNOWN, reason=_NO_INSTANCE)
+        return Answer(rule, Outcome.TESTED, instances)
+
+
+def _run(trial: Trial, statement: Statement) -> list[Applied]:
+    """Try a rule on instances that are made for it, and return those on which it is right."""
+    agreed: list[Applied] = []
+    made = drawn(trial.rule, statement.values, statement.equation, seed=0, attempts=_ATTEMPTS)
+    for instance, application in made:
+        before = len(trial.tested)
         trial.consider(instance, application)
-        if len(trial.tested) >= _TRIALS or len(trial.failures) >= _EXAMPLES:
+        if len(trial.tested) > before:
+            agreed.append((instance, application))
+        if len(agreed) >= _TRIALS or len(trial.failures) >= _EXAMPLES:
             break
-    wrong = trial.counterexample()
-    if wrong is None:
-        return verify(rule)
-    return Verification(rule.name, (Coverage(rule.name, tuple(trial.tested)),), wrong)
-
-
-def _narrowings(rule: Rule) -> Iterator[Rule]:
-    """Yield rules that ask for more: one group everywhere, then also weights of one type."""
-    groups = _group_variables(rule)
-    if not groups:
-        return
-    ungrouped = replace(_with_groups(rule, groups, 1), name=f"{rule.name}-ungrouped")
-    yield ungrouped
-    more = tuple(same_type(first, second) for first, second in _joined_weights(rule))
-    if more:
-        yield replace(ungrouped, name=f"{ungrouped.name}-alike", when=(*ungrouped.when, *more))
-
-
-def _group_variables(rule: Rule) -> tuple[AttrVar, ...]:
-    found = (dict(term.attrs).get("group") for term in _operators(rule.finds) if term.op is Conv)
-    return tuple(dict.fromkeys(item for item in found if isinstance(item, AttrVar)))
-
-
-def _joined_weights(rule: Rule) -> list[tuple[Var, Var]]:
-    """Return the pairs of variables that stand side by side in the weights of made convolutions."""
-    weights = [term.inputs[1] for term in _operators(rule.makes) if term.op is Conv]
-    joined = [term for term in weights if isinstance(term, Apply) and term.op is Concat]
-    return [
-        (first, second)
-        for term in dict.fromkeys(joined)
-        for first, second in itertools.pairwise(term.inputs)
-        if isinstance(first, Var) and isinstance(second, Var)
-    ]
-
-
-def _operators(roots: Sequence[Term]) -> Iterator[Apply]:
-    for root in roots:
-        yield from (term for term in subterms(root) if isinstance(term, Apply))
-
-
-def _with_groups(rule: Rule, variables: Sequence[AttrVar], count: int) -> Rule:
-    def put(term: Any) -> Any:
-        if isinstance(term, AttrVar):
-            return count if term in variables else term
-        if isinstance(term, Derived):
-            return replace(term, args=tuple(map(put, term.args)))
-        if isinstance(term, Apply):
-            attrs = tuple((name, put(value)) for name, value in term.attrs)
-            return replace(term, attrs=attrs, inputs=tuple(map(put, term.inputs)))
-        return tuple(map(put, term)) if isinstance(term, tuple) else term
-
-    return replace(rule, find=put(rule.find), make=put(rule.make), when=put(rule.when))
+    return agreed

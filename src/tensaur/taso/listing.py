@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from tensaur.taso.judging import Judged, Outcome, count
@@ -19,7 +20,7 @@ def table_text(judged: Sequence[Judged]) -> str:
     for item, row in zip(judged, rows, strict=True):
         lines.append(_clipped(f"{row[0]:>{number}}  {row[1]:<{verdict}}  {row[2]}"))
         lines += [_clipped(f"{'':{number}}  {'':{verdict}}  {note}") for note in _notes(item)]
-    return "\n".join([*lines, count(judged)])
+    return "\n".join([*lines, *textwrap.wrap(count(judged), WIDTH)])
 
 
 def _verdict(item: Judged) -> str:
@@ -31,8 +32,12 @@ def _notes(item: Judged) -> Iterator[str]:
         yield f"  {item.reason}"
     if item.outcome is Outcome.SAME and item.same_as is None:
         yield "  both sides are one term here"
+    if item.outcome is Outcome.PROVED and item.answer is not None:
+        yield f"  by {', '.join(item.answer.axioms)}"
     if item.narrowed is not None:
-        yield f"  holds as {item.narrowed.name}"
+        yield f"  {item.narrowed.outcome.value} as {item.narrowed.rule.name}"
+        if item.narrowed.reason:
+            yield f"    {item.narrowed.reason}"
 
 
 def _clipped(line: str) -> str:

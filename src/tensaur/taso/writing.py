@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tensaur.taso.equation import Window, operations
-from tensaur.taso.judging import Judged, Outcome, count
+from tensaur.taso.judging import Answer, Judged, Outcome, count
 from tensaur.taso.python_text import WIDTH, Shared, import_lines, rule_lines, variable_lines
 from tensaur.taso.statement import literal_window
 
@@ -46,7 +47,8 @@ _SECTIONS = (
 def file_text(name: str, judged: Sequence[Judged]) -> str:
     """Return the text of the Python file for the rules of the file called `name`."""
     shared = _windows(judged)
-    rules = [rule for item in judged for rule in (item.rule, item.narrowed) if rule is not None]
+    answers = [one for item in judged for one in (item.answer, item.narrowed) if one is not None]
+    rules = [answer.rule for answer in answers]
     lines = [*_docstring(name, judged), "", *import_lines(rules), "", *variable_lines(rules)]
     if shared:
         lines += [
@@ -73,25 +75,35 @@ def _docstring(name: str, judged: Sequence[Judged]) -> Iterator[str]:
     plain = re.sub(r"[^\w.-]", "?", name, flags=re.ASCII)
     yield f'"""TASO\'s rules of {plain} as rules of Tensaur.'
     yield ""
-    yield f"{count(judged)}."
+    yield from textwrap.wrap(f"{count(judged)}.", WIDTH)
     yield "Written by `tensaur rules import-taso`; use it with `tensaur optimize MODEL.ONNX --rules`."
     yield '"""'
 
 
 def _holding(item: Judged, judged: Sequence[Judged], shared: Sequence[Shared]) -> Iterator[str]:
-    if item.outcome is Outcome.VERIFIED and item.rule is not None:
-        yield _title(item, judged)
-        yield from rule_lines(item.rule, shared)
-    if item.narrowed is not None:
-        yield _title(item, judged)
-        yield "    # Narrowed to where it holds."
-        yield from rule_lines(item.narrowed, shared)
+    for answer in (item.answer, item.narrowed):
+        if answer is not None and answer.holds:
+            yield _title(item, judged)
+            if answer is item.narrowed:
+                yield "    # Wrong as it stands, and narrowed to where it holds."
+            yield from (_clipped(f"    # {line}") for line in _standing(answer))
+            yield from rule_lines(answer.rule, shared)
+
+
+def _standing(answer: Answer) -> Iterator[str]:
+    """Yield what a rule that holds rests on."""
+    if answer.outcome is Outcome.PROVED:
+        yield f"Proved from {', '.join(answer.axioms)}."
+        return
+    yield f"Tested on {answer.instances} instances, not proved."
+    if answer.reason:
+        yield answer.reason
 
 
 def _kept(item: Judged, judged: Sequence[Judged], shared: Sequence[Shared]) -> Iterator[str]:
     yield _title(item, judged)
     if item.reason:
-        yield f"    # {item.reason}"
+        yield _clipped(f"    # {item.reason}")
     if item.counterexample is not None:
         for line in item.counterexample.text().splitlines():
             yield _clipped(f"    # {line}")
