@@ -2,102 +2,39 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from tensaur import onnx_io
-from tensaur.cost.fusion import Fused, ask
+from tensaur.advice import advise
+from tensaur.choosing import Candidate, choose
 from tensaur.cost.metrics import Metrics, metrics
-from tensaur.cost.model import Pricer, runs
-from tensaur.cost.objective import LATENCY, SIZE
-from tensaur.cost.pricer import pricer_for
+from tensaur.cost.model import runs
 from tensaur.cost.sizes import check_given, graph_sizes, named_sizes
 from tensaur.egraph.egraph import EGraph
 from tensaur.egraph.explore import Exploration, Explorer, Limits
-from tensaur.errors import ExtractionError, FoldingFailure, RuntimeFailure, UnsoundRule
-from tensaur.extract.lower import lower
+from tensaur.errors import RuntimeFailure, UnsoundRule
 from tensaur.extract.numbering import ConstantNumbering
-from tensaur.extract.problem import Problem, Solution
-from tensaur.extract.provenance import rules_used
-from tensaur.extract.refine import Refined, Refinement, Solve
-from tensaur.extract.solve import extract
-from tensaur.extract.space import Space
+from tensaur.extract.refine import Refined
 from tensaur.gate import Gate, Judgement
 from tensaur.ir.graph import Graph
 from tensaur.ir.rule import Exactness, Rule
 from tensaur.options import MATHS, Options
-from tensaur.result import ExtractionSummary, Result, Rewrite
+from tensaur.result import Advice, ExtractionSummary, Result, Rewrite
 from tensaur.rules import ALL_RULES
-from tensaur.runtime.protocol import InFolder, Settings
+from tensaur.run import Progress, Run
+from tensaur.runtime.protocol import InFolder
 
-Progress = Callable[[str], None]
-
-# Shares of the time limit: exploring, then everything up to and including extraction; timing has the rest.
-EXPLORING, CHOOSING = 0.25, 0.65
-
-# No single extraction takes more than this share; several are made, and proofs may take for ever.
-SOLVING = 0.1
+# The share of the time limit for exploring; choosing and timing have theirs.
+EXPLORING = 0.25
 
 # The share of exploring that may go into telling which constants are equal.
 NUMBERING = 0.5
 
-# However long judging takes, this share is there for the phases before it.
-LEAST = 0.3
-
-# New forms must promise more than the prices are noisy. The careful candidate asks for more, since
-# single-operator prices miss what the runtime does across operators.
-BIASES = (0.02, 0.3)
-
-
-@dataclass
-class Run:
-    """The clock of one run: phases announced and timed, and what is left of the time limit.
-
-    `reserve` seconds at the end are kept for judging. `interrupted` tells that Ctrl-C ended choosing.
-    """
-
-    options: Options
-    say: Progress
-    start: float = field(default_factory=time.perf_counter)
-    seconds: dict[str, float] = field(default_factory=dict)
-    reserve: float = 0.0
-    interrupted: bool = False
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Announce and time a phase."""
-        self.say(name)
-        before = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = time.perf_counter() - before
-
-    def deadline(self, share: float) -> float:
-        """Return the clock time at which this share of the time limit is over."""
-        whole = self.options.seconds
-        kept = whole if share >= 1.0 else max(whole - self.reserve, LEAST * whole)
-        return self.start + min(share * whole, kept)
-
-    def left(self, share: float = 1.0) -> float:
-        """Return the seconds until `deadline(share)`, at least 0."""
-        return max(0.0, self.deadline(share) - time.perf_counter())
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A graph that might replace the original, its written form, and how it was chosen."""
-
-    graph: Graph
-    written: Any
-    refined: Refined
-    rewrites: tuple[Rewrite, ...]
-    metrics: Metrics
-
+# The share that may go into advice on how to open the returned model.
+ADVISING = 0.1
 
 def _interrupted() -> Judgement:
     return Judgement(None, "interrupted before anything was shown to be faster")
@@ -118,6 +55,7 @@ class Found:
     candidates: list[Candidate] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     judgement: Judgement = field(default_factory=_interrupted)
+    advice: tuple[Advice, ...] = ()
 
     @cached_property
     def metrics(self) -> Metrics:
@@ -161,10 +99,15 @@ def optimize(
         with run.phase("exploring"):
             egraph, root, found.exploration = explore(source, run.options, run)
         with run.phase("choosing"):
-            found.before, found.candidates = choose(egraph, root, source, found.sizes, run)
+            feeds = None if gate is None else gate.timed[0]
+            chosen = choose(egraph, root, source, found.sizes, run, feeds)
+            found.before, found.candidates = chosen.before, chosen.candidates
             found.drop(run.options.limits)
         with run.phase("checking"):
             found.judgement = judge(gate, found, run)
+        if gate is not None:
+            with run.phase("advising"):
+                found.advice = _advice(gate, found, run)
     except UnsoundRule as error:  # the e-graph is worthless now, the model is not
         found.judgement = Judgement(None, f"a rule is unsound: {error}")
     except KeyboardInterrupt:  # what is there is the original
@@ -206,121 +149,6 @@ def admitted(options: Options, opset: int) -> tuple[Rule, ...]:
     )
 
 
-def choose(
-    egraph: EGraph, root: int, source: onnx_io.Source, sizes: Mapping[str, int], run: Run
-) -> tuple[Refined, list[Candidate]]:
-    """Price and extract: the original's cost, and distinct graphs that are not dearer.
-
-    On Ctrl-C the candidates found so far are returned.
-    """
-    options = run.options
-    opsets = {item.domain: item.version for item in source.proto.opset_import}
-    pricer = pricer_for(
-        options.objective,
-        sizes,
-        options.threads,
-        options.store,
-        opsets=opsets,
-        weight_nbytes=sum(data.nbytes for data in source.graph.constants.values()),
-    )
-    writes = partial(onnx_io.expressible, opset=source.opset)
-    unfoldable: frozenset[int] = frozenset()
-    # Where opening the original takes most of the time there is, its prices are those of small groups.
-    original = (
-        None
-        if run.reserve > run.left(CHOOSING)
-        else source.path or InFolder(source.proto, source.folder)
-    )
-    fused = ask(pricer.measured, original, Settings(threads=options.threads))
-    refinement = _original(source, pricer, fused, run)
-    before = refinement.run(_solver(run), None, loaded_only=True)
-    while True:
-        space = Space(
-            egraph,
-            root,
-            source.graph.constants,
-            fused.fuses,
-            writes,
-            unfoldable,
-            fused.together,
-            byte_price(options),
-        )
-        # Where Ctrl-C has ended the measuring, the deadline is over.
-        refinement = Refinement(space, pricer, time.perf_counter, refinement.deadline)
-        try:
-            return before, _candidates(refinement, before, source, sizes, run)
-        except FoldingFailure:  # the graph has to do without this constant
-            unfoldable = space.folder.failed
-
-
-def _original(source: onnx_io.Source, pricer: Pricer, fused: Fused, run: Run) -> Refinement:
-    """Return the prices of the graph as it was read, in an e-graph of its own.
-
-    In the explored one, some of its values may have been found equal, and the cheaper of two would stand
-    for both.
-    """
-    egraph = EGraph()
-    space = Space(
-        egraph,
-        egraph.load(source.graph),
-        source.graph.constants,
-        fused.fuses,
-        together=fused.together,
-        byte_price=byte_price(run.options),
-    )
-    return Refinement(space, pricer, time.perf_counter, run.deadline(CHOOSING))
-
-
-def byte_price(options: Options) -> float:
-    """Return what a byte of constants in the file costs."""
-    return options.objective.factor(SIZE)
-
-
-def _solver(run: Run) -> Solve:
-    options = run.options
-
-    def solve(problem: Problem, final: bool) -> Solution:
-        seconds = max(1.0, min(run.left(CHOOSING) / 2, SOLVING * options.seconds))
-        if options.extract == "ilp" and not final:
-            try:
-                return extract(problem, "dag", seconds=seconds, seed=options.seed)
-            except ExtractionError:  # greedy choices may miss a size budget that others meet
-                pass
-        return extract(problem, options.extract, seconds=seconds, seed=options.seed)
-
-    return solve
-
-
-def _candidates(
-    refinement: Refinement,
-    before: Refined,
-    source: onnx_io.Source,
-    sizes: Mapping[str, int],
-    run: Run,
-) -> list[Candidate]:
-    space, nbytes = refinement.space, refinement.space.loaded_nbytes
-    budget = nbytes + run.options.growth_budget(nbytes)
-    found: list[Candidate] = []
-    try:
-        for bias in BIASES if run.options.objective.factor(LATENCY) else (0.0,):
-            try:
-                refined = refinement.run(_solver(run), budget, bias=bias)
-            except ExtractionError:  # greedy choices may miss a size budget that the original meets
-                continue
-            gain = before.cost - refined.cost
-            if gain < 0 or (not gain and (found or run.options.gate)):
-                continue
-            graph = lower(space, refined.picked, source.graph)
-            if all(graph.nodes != known.graph.nodes for known in found):
-                rewrites = tuple(Rewrite(*item) for item in rules_used(space, refined.picked))
-                written = onnx_io.write(graph, source)
-                found.append(Candidate(graph, written, refined, rewrites, metrics(graph, sizes)))
-    except KeyboardInterrupt:  # the phase is over
-        run.interrupted = True
-    run.interrupted |= refinement.interrupted
-    return found
-
-
 def judge(gate: Gate | None, found: Found, run: Run) -> Judgement:
     """Compare and time the candidates against the original; without a gate, take the first."""
     candidates = found.candidates
@@ -336,12 +164,22 @@ def judge(gate: Gate | None, found: Found, run: Run) -> Judgement:
     return gate.judge(written, max(4.0, run.left()), run.say, rest)
 
 
+def _advice(gate: Gate, found: Found, run: Run) -> tuple[Advice, ...]:
+    """Look for options with which the returned model runs faster, in a small share of the time."""
+    winner = found.judgement.winner
+    written = None if winner is None else found.candidates[winner].written
+    model = gate.original if written is None else InFolder(written, found.source.folder)
+    seconds = min(ADVISING * run.options.seconds, run.left())
+    return advise(model, gate.timed[:1], gate.settings, seconds, seed=run.options.seed)
+
+
 def _result(found: Found, run: Run) -> Result:
     source, candidates, judgement = found.source, found.candidates, found.judgement
     winner = None if judgement.winner is None else candidates[judgement.winner]
     shown = winner or (candidates[0] if candidates else None)
     nodes = _node_count(source.graph)
-    cost = 0 if found.before is None else found.before.cost
+    before = found.before if winner is None else winner.before
+    cost = 0 if before is None else before.cost
     return Result(
         source=source,
         written=source.proto if winner is None else winner.written,
@@ -363,6 +201,7 @@ def _result(found: Found, run: Run) -> Result:
         metrics_before=found.metrics,
         metrics_after=found.metrics if winner is None else winner.metrics,
         limits=tuple(found.dropped),
+        advice=found.advice,
         trusted=() if winner is None else _trusted(winner.rewrites, run.options.trusted),
     )
 

@@ -30,6 +30,19 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """A way to open the model in which it runs faster: without some of the runtime's optimisations.
+
+    `option` is what a user sets, `ratio` plain / without with its interval.
+    """
+
+    without: tuple[str, ...]
+    option: str
+    ratio: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class ExtractionSummary:
     """How the graph was chosen: method, its cost, the bound on any graph's cost, and whether it meets it."""
 
@@ -71,6 +84,7 @@ class Result:
     metrics_before: Metrics | None = None
     metrics_after: Metrics | None = None
     limits: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
 
     @property
     def model(self) -> Any:

@@ -33,6 +33,7 @@ KEYS = {
     "sizes",
     "metrics",
     "limits",
+    "advice",
 }
 
 

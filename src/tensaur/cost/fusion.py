@@ -25,6 +25,7 @@ from tensaur.errors import RuntimeFailure, TensaurError, TypeMismatch
 from tensaur.ir.graph import Graph, GraphBuilder, Node, Output
 from tensaur.ir.operator import Input, Operator, Weight, type_nbytes
 from tensaur.ir.types import Fact, TensorType
+from tensaur.onnx_io import Source
 from tensaur.ops import (
     Add,
     BatchNormalization,
@@ -47,11 +48,12 @@ from tensaur.ops import (
 )
 from tensaur.runtime.build import model_of
 from tensaur.runtime.choice import RUNTIME
-from tensaur.runtime.protocol import Kernel, Model, Runtime, Settings
+from tensaur.runtime.protocol import InFolder, Kernel, Runtime, Settings
 from tensaur.runtime.stopwatch import Clock
 
-# Sizes up to this are kept (kernels, groups, heads), larger ones become small ones like them.
-_SMALL = 16
+# Sizes up to this are kept (windows, groups), larger ones become small ones like them: multiples of the
+# channels in a block others, and what is no multiple no multiple.
+_KEPT, _BLOCK = 8, 16
 # What has larger weights even so is not asked about.
 _MOST_NBYTES = 1 << 22
 # Kinds in one model: enough to share what opening a model costs, few enough to keep to a time limit.
@@ -115,16 +117,17 @@ class Fused:
     together: Sequence[Sequence[str]] = ()
 
 
-def ask(measured: MeasuredCost | None, model: Model | None, settings: Settings) -> Fused:
+def ask(measured: MeasuredCost | None, source: Source | None, settings: Settings) -> Fused:
     """Ask the runtime that measured prices are of; without those, nothing is computed together.
 
-    Without a model, or with one that the runtime refuses, only the general is answered.
+    Without a source, or with one that the runtime refuses, only the general is answered.
     """
     if measured is None:
         return Fused()
     fuses = Fusions(RUNTIME, measured.store, measured.opsets, measured.sizes)
-    if model is None:
+    if source is None:
         return Fused(fuses)
+    model = source.path or InFolder(source.proto, source.folder)
     try:
         return Fused(fuses, together(RUNTIME.kernels(model, settings)))
     except RuntimeFailure:
@@ -227,14 +230,11 @@ class Fusions:
 
 def _small(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return facts with small sizes: equal ones equal, and multiples of 16 multiples of 16."""
-    dims = {dim for fact in facts for dim in _dims(fact) if dim > _SMALL}
-    even = {
-        dim: 2 * _SMALL + _SMALL * place
-        for place, dim in enumerate(sorted(dims))
-        if dim % _SMALL == 0
-    }
-    odd = {dim: _SMALL + 1 + 2 * place for place, dim in enumerate(sorted(dims)) if dim % _SMALL}
-    small = even | odd
+    dims = sorted({dim for fact in facts for dim in _dims(fact) if dim > _KEPT})
+    even = [dim for dim in dims if dim % _BLOCK == 0]
+    odd = [dim for dim in dims if dim % _BLOCK]
+    small = {dim: _BLOCK * place for place, dim in enumerate(even, start=2)}
+    small |= {dim: 2 * place + 1 for place, dim in enumerate(odd, start=_KEPT)}
     return tuple(
         replace(
             fact, type=TensorType(fact.dtype, tuple(small.get(dim, dim) for dim in _dims(fact)))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensaur.cost.model import runs
+from tensaur.cost.model import is_view, runs
 from tensaur.cost.query import Fuses, Joint, Query
 from tensaur.egraph.unions import LOADED
 from tensaur.extract.option import ENodes, Option
@@ -105,7 +105,8 @@ class Grouping:
             if not self.nodes.egraph.fact(cls).constant
         }
         for outer in (option for some in self.singles.values() for option in some):
-            if outer.query < 0:
+            # Merging two changes of the shape spares no work.
+            if outer.query < 0 or is_view(self.nodes.operator(outer.rows[0])):
                 continue
             for position, child in enumerate(outer.children):
                 rest = outer.children[:position] + outer.children[position + 1 :]

@@ -43,6 +43,7 @@ def as_dict(result: Result) -> dict[str, Any]:
             "after": plain(result.metrics_after),
         },
         "limits": plain(result.limits),
+        "advice": plain(result.advice),
         "stop": str(result.stop),
         "iterations": [_iteration(item) for item in result.records],
         "extraction": plain(result.extraction),

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from tensaur.comparison import SideBySide
 from tensaur.cost.metrics import Metrics
 from tensaur.inspection import Inspection, OperatorRow
-from tensaur.result import Result
+from tensaur.result import Advice, Result
 from tensaur.runtime.compare import Comparison, Difference
 from tensaur.runtime.timing import Estimate
 
@@ -39,6 +39,7 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
     yield "nodes", f"{result.nodes_before} -> {result.nodes_after}"
     yield "rewrites", ", ".join(f"{item.rule} x{item.count}" for item in result.rewrites) or "none"
     yield "trusted", ", ".join(f"{name} (used unverified)" for name in result.trusted)
+    yield from (("advice", _advice_line(item)) for item in result.advice)
     yield "explored", _exploration_line(result)
     yield "extracted", _extraction_line(result)
     yield "checked", _comparison_line(result.comparison)
@@ -73,6 +74,12 @@ def _metrics_line(before: Metrics, after: Metrics) -> str:
         + (f" -> {amount(now, name)}" if now != was else "")
         for name, was, now in pairs
     )
+
+
+def _advice_line(advice: Advice) -> str:
+    low, high = advice.interval
+    gain = f"{advice.ratio:.2f}x as fast (95 % interval {low:.2f} to {high:.2f})"
+    return f"{gain} when opened with {advice.option}"
 
 
 def _exploration_line(result: Result) -> str:
