@@ -36,6 +36,7 @@ NUMBERING = 0.5
 # The share that may go into advice on how to open the returned model.
 ADVISING = 0.1
 
+
 def _interrupted() -> Judgement:
     return Judgement(None, "interrupted before anything was shown to be faster")
 
