@@ -7,8 +7,10 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from tensaur import onnx_io, pipeline
+from tensaur.choosing import choose
 from tensaur.ir.text import graph_text
 from tensaur.options import Options
+from tensaur.run import Run
 
 
 def model() -> ModelProto:
@@ -36,7 +38,7 @@ def model() -> ModelProto:
 def main(cost: str = "flops") -> ModelProto:
     """Print the graph as it passes through the stages and return the model written at the end."""
     options = Options(cost=cost)
-    run = pipeline.Run(options, lambda phase: print(f"\n== {phase}"))
+    run = Run(options, lambda phase: print(f"\n== {phase}"))
 
     with run.phase("reading"):
         source = onnx_io.read(model())
@@ -52,9 +54,9 @@ def main(cost: str = "flops") -> ModelProto:
         print("stopped because of:", exploration.stop.value)
 
     with run.phase("choosing"):
-        before, candidates = pipeline.choose(egraph, root, source, {}, run)
-        best = candidates[0]
-        print("cost of the original:", before.cost, cost)
+        chosen = choose(egraph, root, source, {}, run)
+        best = chosen.candidates[0]
+        print("cost of the original:", chosen.before.cost, cost)
         print("cost of the cheapest:", best.refined.cost, cost)
         print("nothing is below:", best.refined.bound, cost)
         print("rules it rests on:", ", ".join(rewrite.rule for rewrite in best.rewrites))

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tensaur import onnx_io, pipeline
+from tensaur import choosing, onnx_io, pipeline
 from tensaur.cost.analytic import Launches
 from tensaur.egraph.egraph import EGraph
 from tensaur.errors import ModelError, RuntimeFailure, UnsoundRule, UsageError
@@ -215,11 +215,11 @@ def test_the_file_grows_within_its_budget(extract, growth):
 def test_greedy_choices_that_miss_the_budget_keep_the_original(monkeypatch):
     def too_large(problem, method, **settings):
         if problem.size_budget is not None:
-            raise pipeline.ExtractionError("no solution of at most 0 bytes was found")
+            raise choosing.ExtractionError("no solution of at most 0 bytes was found")
         return extract_(problem, method, **settings)
 
-    extract_ = pipeline.extract
-    monkeypatch.setattr(pipeline, "extract", too_large)
+    extract_ = choosing.extract
+    monkeypatch.setattr(choosing, "extract", too_large)
     result = optimize(product(), options=alone(extract="tree"))
     assert result.kept_original
     assert result.model == product()
@@ -365,7 +365,7 @@ def test_ctrl_c_while_measuring_ends_the_measuring(measured, monkeypatch):
             return super().measure(graph)
 
     calls = []
-    monkeypatch.setattr(pipeline, "pricer_for", lambda *args, **settings: Slow())
+    monkeypatch.setattr(choosing, "pricer_for", lambda *args, **settings: Slow())
     result = optimize(product(), options=alone())
     assert len(calls) == measured + 1, "nothing is measured afterwards"
     assert result.cost_after <= result.cost_before
@@ -378,8 +378,8 @@ def test_ctrl_c_while_extracting_keeps_what_was_found(monkeypatch):
             raise KeyboardInterrupt
         return extract_(problem, method, **settings)
 
-    extract_ = pipeline.extract
-    monkeypatch.setattr(pipeline, "extract", extract)
+    extract_ = choosing.extract
+    monkeypatch.setattr(choosing, "extract", extract)
     result = optimize(product(), options=alone())
     assert result.kept_original
     assert result.model == product()
@@ -387,7 +387,7 @@ def test_ctrl_c_while_extracting_keeps_what_was_found(monkeypatch):
 
 
 def test_an_interrupted_choice_is_not_called_a_finding(monkeypatch):
-    monkeypatch.setattr(pipeline, "lower", interrupt)
+    monkeypatch.setattr(choosing, "lower", interrupt)
     result = optimize(product(), options=Options(cost="launches"))
     assert result.kept_original
     assert result.reason.startswith("interrupted")
@@ -399,8 +399,8 @@ def test_an_interrupted_choice_is_not_called_a_finding(monkeypatch):
         (EGraph, "load"),
         (Space, "__post_init__"),
         (refine.Refinement, "__post_init__"),
-        (pipeline, "lower"),
-        (pipeline, "rules_used"),
+        (choosing, "lower"),
+        (choosing, "rules_used"),
         (onnx_io, "write"),
     ],
 )
@@ -447,7 +447,7 @@ class FakeGate:
 
     def __init__(self, source, options):
         self.sizes, self.reserve = {"batch": 4}, 0.0
-        self.original, self.settings, self.timed = source.proto, Settings(), []
+        self.original, self.settings, self.timed = source.proto, Settings(), [{}]
 
     winner: int | None = 0
     seen: list[object] = []

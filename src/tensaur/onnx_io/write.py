@@ -7,6 +7,7 @@ metadata, functions) is copied from the source.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -51,6 +52,13 @@ def write(graph: Graph, source: Source) -> ModelProto:
     _copy_fields(source.proto, result, but=("graph",))
     _Writer(graph, source, result.graph).write_all()
     return result
+
+
+def named(graph: Graph, source: Source) -> Graph:
+    """Return the graph with the names that its values have where it is written."""
+    names = name_values(graph, source.proto).names
+    nodes = (node._replace(name=names.get(at, "")) for at, node in enumerate(graph.nodes))
+    return replace(graph, nodes=tuple(nodes))
 
 
 class _Writer:

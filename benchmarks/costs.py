@@ -1,0 +1,221 @@
+"""Predicted against measured latency: every network and variants of it, under three kinds of prices.
+
+Run as ``python -m benchmarks.costs``. *Isolated* prices are those of single operators, *fused* ones those
+of what the runtime computes together, *feedback* corrects these by what the profiles of half of the
+variants showed; it is judged on the other half alone. One thread; all versions of a network are timed
+interleaved, over fresh sessions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+import onnx
+
+from benchmarks.apart import apart
+from benchmarks.environment import environment, environment_text
+from benchmarks.models.entry import Entry
+from benchmarks.models.networks import PAPERS
+from benchmarks.tables import Table
+from benchmarks.variants import variants
+from tensaur import onnx_io
+from tensaur.cost.feedback import Feedback
+from tensaur.cost.fusion import Fused, ask
+from tensaur.cost.learning import learn
+from tensaur.cost.measured import MeasuredCost
+from tensaur.cost.pricer import measured_cost
+from tensaur.cost.single import Stopwatch
+from tensaur.cost.store import Store
+from tensaur.egraph.egraph import EGraph
+from tensaur.errors import RuntimeFailure
+from tensaur.extract.problem import Problem, Solution
+from tensaur.extract.refine import Refinement
+from tensaur.extract.solve import extract
+from tensaur.extract.space import Space
+from tensaur.ir.graph import Graph
+from tensaur.runtime.choice import RUNTIME
+from tensaur.runtime.protocol import Settings
+from tensaur.runtime.timing import Limits, RaceResult, estimate, race
+
+PRICES = ("isolated", "fused", "feedback")
+QUICK = ("squeezenet", "nasrnn")
+# A difference between two variants counts if its interval excludes 1 and it is larger than this.
+LEAST_DIFFERENCE = 0.01
+PROFILE_SECONDS = 1.0
+
+
+@dataclass
+class Costs:
+    """One network: measured seconds of each version, predictions by kind of price, and how they compare.
+
+    Version 0 is the network as it is. `held` are the versions that feedback has not seen.
+    """
+
+    name: str
+    seconds: list[float] = field(default_factory=list)
+    predicted: dict[str, list[float]] = field(default_factory=dict)
+    held: list[int] = field(default_factory=list)
+    pairs: list[tuple[int, int, float]] = field(default_factory=list)
+    signatures: int = 0
+    profiling: float = 0.0
+
+    def errors(self, prices: str) -> list[float]:
+        """Return the relative error of every prediction that may be judged."""
+        return [
+            abs(self.predicted[prices][item] / self.seconds[item] - 1)
+            for item in self._judged(prices)
+        ]
+
+    def order(self, prices: str) -> tuple[int, int]:
+        """Return how many pairs of versions that truly differ are in the right order, of how many."""
+        judged, told = set(self._judged(prices)), self.predicted[prices]
+        truly = [(i, j, log) for i, j, log in self.pairs if {i, j} <= judged]
+        return sum((told[i] > told[j]) == (log > 0) for i, j, log in truly), len(truly)
+
+    def _judged(self, prices: str) -> Sequence[int]:
+        return self.held if prices == "feedback" else range(len(self.seconds))
+
+
+def costs(entry: Entry, count: int, seconds: float, seed: int = 0) -> Costs:
+    """Predict and measure one network and `count` variants."""
+    with tempfile.TemporaryDirectory(prefix="tensaur-") as folder:
+        paths = [entry.place(Path(folder) / "original.onnx")]
+        for number, model in enumerate(variants(onnx_io.read(paths[0]), count, seed)):
+            paths.append(Path(folder) / f"variant{number}.onnx")
+            onnx.save(model, paths[-1])
+        feeds = dict(entry.feeds(0))
+        found = Costs(entry.name)
+        result = race(
+            paths, [feeds], limits=Limits(seconds=seconds, replicates=8, least=3), seed=seed
+        )
+        found.seconds = [result.time(item) for item in range(len(paths))]
+        found.pairs = list(_pairs(result, len(paths)))
+        graphs = [onnx_io.read(path).graph for path in paths]
+        weights = sum(data.nbytes for data in graphs[0].constants.values())
+        pricer = measured_cost(
+            Store(Path(folder) / "costs.sqlite"),
+            opsets={"": onnx_io.read(paths[0]).opset},
+            weight_nbytes=weights,
+        )
+        start = time.perf_counter()
+        fused = [ask(pricer, path, Settings()) for path in paths]
+        found.predicted["isolated"] = [_predict(graph, pricer, Fused()) for graph in graphs]
+        found.predicted["fused"] = _predictions(graphs, pricer, fused)
+        found.profiling = time.perf_counter() - start
+        found.signatures = pricer.tally.measured
+        # The network itself is what a user has: feedback begins there.
+        seen = [0, *range(1, len(paths), 2)]
+        found.held = [item for item in range(len(paths)) if item not in seen]
+        feedback = Feedback()
+        for item in seen:
+            kernels = RUNTIME.profile(paths[item], feeds, Settings(), PROFILE_SECONDS)
+            learn(feedback, pricer, graphs[item], kernels)
+        pricer.use(feedback)
+        found.predicted["feedback"] = _predictions(graphs, pricer, fused)
+        return found
+
+
+def _predictions(
+    graphs: Sequence[Graph], pricer: MeasuredCost, fused: Sequence[Fused]
+) -> list[float]:
+    return [_predict(graph, pricer, each) for graph, each in zip(graphs, fused, strict=True)]
+
+
+def _predict(graph: Graph, pricer: MeasuredCost, fused: Fused) -> float:
+    """Return the predicted seconds of one run, with what running any model costs."""
+    egraph = EGraph()
+    root = egraph.load(graph)
+    space = Space(egraph, root, graph.constants, fused.fuses, together=fused.together)
+
+    def solve(problem: Problem, final: bool) -> Solution:
+        return extract(problem, "ilp" if final else "dag", seconds=10.0)
+
+    refined = Refinement(space, pricer, time.perf_counter, math.inf).run(
+        solve, None, loaded_only=True
+    )
+    return refined.cost * 1e-9 + Stopwatch().overhead(len(graph.inputs))
+
+
+def _pairs(result: RaceResult, count: int) -> list[tuple[int, int, float]]:
+    """Return the pairs of versions whose times differ for certain, and log(first / second)."""
+    found = []
+    for i, j in itertools.combinations(range(count), 2):
+        first, second = result.logs[i][0], result.logs[j][0]
+        told = estimate([b - a for a, b in zip(first, second, strict=True)])
+        if not told.low <= 1 <= told.high and abs(math.log(told.ratio)) > LEAST_DIFFERENCE:
+            found.append((i, j, math.log(told.ratio)))
+    return found
+
+
+def tables(rows: Sequence[Costs]) -> list[Table]:
+    """Return errors and orders by network, and over all."""
+    head = ["network", "versions", "ms", "signatures", "s",
+            *(f"error {item}" for item in PRICES), *(f"order {item}" for item in PRICES)]  # fmt: skip
+    body = []
+    for row in rows:
+        orders = [row.order(item) for item in PRICES]
+        body.append(
+            [
+                row.name,
+                str(len(row.seconds)),
+                f"{row.seconds[0] * 1e3:.2f}",
+                str(row.signatures),
+                f"{row.profiling:.1f}",
+                *(f"{median(row.errors(item)):.1%}" for item in PRICES),
+                *(f"{right}/{of}" for right, of in orders),
+            ]
+        )
+    every = [
+        f"{median(error for row in rows for error in row.errors(item)):.1%}" for item in PRICES
+    ]
+    sums = [
+        [sum(part) for part in zip(*(row.order(item) for row in rows), strict=True)]
+        for item in PRICES
+    ]
+    shares = [f"{right / of:.1%} of {of}" if of else "-" for right, of in sums]
+    body.append(["all", str(sum(len(row.seconds) for row in rows)), "", "", "", *every, *shares])
+    remark = (
+        "Median of |predicted / measured - 1| over the versions of each network; for feedback, over those "
+        "that it has not seen. Order: pairs of versions whose times differ by more than "
+        f"{LEAST_DIFFERENCE:.0%} for certain (95 %), of them predicted in the right order."
+    )
+    return [Table(head, body, title="Predicted latency", remark=remark)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="two networks, as a check")
+    parser.add_argument("--networks", nargs="*", default=[entry.name for entry in PAPERS])
+    parser.add_argument("--variants", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=30.0, help="of timing, for one network")
+    parser.add_argument("--markdown", action="store_true")
+    given = parser.parse_args(arguments)
+    names = QUICK if given.quick else given.networks
+    rows = []
+    for entry in PAPERS:
+        if entry.name not in names:
+            continue
+        print(f"{entry.name} ...", file=sys.stderr, flush=True)
+        try:
+            rows.append(apart(costs, entry, given.variants, given.seconds))
+        except RuntimeFailure as error:
+            print(f"{entry.name}: {error}", file=sys.stderr, flush=True)
+    about = environment_text(environment(("tensaur", "onnxruntime", "numpy")))
+    found = tables(rows)
+    texts = [item.markdown() if given.markdown else item.text() for item in found]
+    print("\n\n".join([f"```\n{about}\n```" if given.markdown else about, *texts]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
