@@ -217,10 +217,11 @@ class Fusions:
         for some in (_small(facts), facts):
             try:
                 item = canonical(replace(query, facts=some).graph(), {})
-                _ = item.graph.facts
-            except (Unpriceable, TypeMismatch):  # some operators need the sizes that they have
+                hollow = any(0 in _dims(fact) for fact in item.graph.facts)
+            except (Unpriceable, TypeMismatch):
                 continue
-            if _weight_nbytes(item.graph) <= _MOST_NBYTES:
+            # Some operators need the sizes that they have, or leave nothing of smaller ones.
+            if not hollow and _weight_nbytes(item.graph) <= _MOST_NBYTES:
                 opsets = ",".join(
                     f"{name}:{number}" for name, number in sorted(self.opsets.items())
                 )
