@@ -305,7 +305,7 @@ def test_rules_of_taso_become_a_file_of_rules(run, taso, tmp_path):
     assert done.code == 0
     lines = done.out.splitlines()
     assert lines[0] == "0  proved   (a@b)@c => a@(b@c)"
-    assert lines[1] == "              by matmul-associates"
+    assert lines[1] == "              for all sizes, by matmul-associates"
     assert "1  same     relu(conv(x, w)) => relu(conv(x, w))" in lines
     assert "2  refuted  conv(x, w) * a => conv(x, w)" in lines
     assert "4  as 3     a + (b + c) => b + (c + a)" in lines

@@ -202,7 +202,7 @@ def test_the_table_has_all_rules_and_counts_them(some):
     )
     lines = table_text(list(some.values())).splitlines()
     assert lines[0] == " 0  proved   (a@b)@c => a@(b@c)"
-    assert lines[1] == "               by matmul-associates"
+    assert lines[1] == "               for all sizes, by matmul-associates"
     assert " 7  as 6     a + (b + c) => b + (c + a)" in lines
     assert "               proved as taso-3-ungrouped" in lines
     assert all(len(line) <= 80 for line in lines)
@@ -261,7 +261,7 @@ def test_the_file_defines_the_rules_that_were_judged(some, tmp_path):
         assert f": {item.equation or 'not stated'}" in text or name == "sum-order-again"
     assert "# 6, 7: a + (b + c) => c + (b + a)" in text
     assert "# taso-5 is wrong here: " in text
-    assert "# Proved from matmul-associates." in text
+    assert "# Proved for all sizes from matmul-associates." in text
     assert "# Wrong as it stands, and narrowed to where it holds." in text
     assert all(len(line) <= 100 for line in text.splitlines())
 

@@ -66,6 +66,11 @@ class Answer:
         """Return the axioms that a complete proof needs."""
         return next((proof.axioms for proof in self.proofs if proof.is_complete), ())
 
+    @property
+    def reach(self) -> str:
+        """Say for which sizes a complete proof holds."""
+        return "small sizes" if any(proof.sized for proof in self.proofs) else "all sizes"
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:

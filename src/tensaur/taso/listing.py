@@ -33,7 +33,7 @@ def _notes(item: Judged) -> Iterator[str]:
     if item.outcome is Outcome.SAME and item.same_as is None:
         yield "  both sides are one term here"
     if item.outcome is Outcome.PROVED and item.answer is not None:
-        yield f"  by {', '.join(item.answer.axioms)}"
+        yield f"  for {item.answer.reach}, by {', '.join(item.answer.axioms)}"
     if item.narrowed is not None:
         yield f"  {item.narrowed.outcome.value} as {item.narrowed.rule.name}"
         if item.narrowed.reason:

@@ -93,7 +93,7 @@ def _holding(item: Judged, judged: Sequence[Judged], shared: Sequence[Shared]) -
 def _standing(answer: Answer) -> Iterator[str]:
     """Yield what a rule that holds rests on."""
     if answer.outcome is Outcome.PROVED:
-        yield f"Proved from {', '.join(answer.axioms)}."
+        yield f"Proved for {answer.reach} from {', '.join(answer.axioms)}."
         return
     yield f"Tested on {answer.instances} instances, not proved."
     if answer.reason:
