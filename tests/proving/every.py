@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,17 +38,23 @@ from tensaur.proving.axioms.arrange import ZERO, Arrange
 from tensaur.synth.instances import Instance
 from tensaur.synth.settle import Leaf
 
+T = TypeVar("T")
 Shape = tuple[int, ...]
 FAR = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What is enumerated: shapes of leaves, lengths of sequences, and the main element type."""
+    """What is enumerated: shapes of leaves, lengths of sequences, and the main element type.
+
+    With `known`, every leaf that a condition or a computed value speaks of may be a constant or a number;
+    else only those whose elements are looked at, which are numbers then.
+    """
 
     shapes: tuple[Shape, ...]
     lengths: tuple[int, ...] = (1, 2)
     dtype: DType = DType.FLOAT64
+    known: bool = False
 
 
 _WINDOWED = (*ops.CONVOLUTIONS, *ops.POOLS, *ops.GLOBAL_POOLS, ops.LRN, ops.BatchNormalization)
@@ -115,7 +121,9 @@ class Every:
 
 
 @dataclass(frozen=True)
-class _State:
+class State:
+    """What is bound so far."""
+
     facts: Mapping[str, Fact] = field(default_factory=dict)
     attrs: Mapping[str, Any] = field(default_factory=dict)
     ops: Mapping[str, Operator] = field(default_factory=dict)
@@ -139,62 +147,74 @@ class _State:
 
     @property
     def bindings(self) -> Bindings:
+        """Return what is bound, as terms and conditions are given it."""
         return Bindings(self.facts, self.attrs, self.ops, self.lengths)
 
 
 def every(rule: Rule, domain: Domain) -> Iterator[Every]:
     """Yield every instance of a one-way rule in a domain, with what the rule makes of it."""
-    yield from _Search(rule, domain).run()
+    yield from Search(rule, domain).run()
 
 
-class _Search:
+class Search:
+    """The enumeration: of what fits at one place, all that `choices` returns is followed."""
+
     def __init__(self, rule: Rule, domain: Domain) -> None:
         self.rule = rule
         self.domain = domain
         self._dtypes = _input_dtypes(rule)
         self._ranks = _input_ranks(rule)
-        self._numbers = _numbers(rule)
+        self._numbers = _numbers(rule, domain.known)
         self._conditions = [(item, _names(item)) for item in rule.when]
 
     def run(self) -> Iterator[Every]:
-        for state in self._finds(0, _State()):
+        """Yield instances on which the rule applies."""
+        made = (item for root in (*self.rule.makes, *self.rule.when) for item in subterms(root))
+        lengths = {i.name: self.rule.members for i in made if isinstance(i, Seq)}
+        for state in self._finds(0, State(lengths=lengths if self.rule.members else {})):
             instance = self._instance(state)
             if instance is not None:
                 yield instance
 
-    def _finds(self, number: int, state: _State) -> Iterator[_State]:
+    def choices(self, items: Iterable[T], fits: Callable[[T], bool]) -> Iterable[T]:
+        """Return what to follow of all choices at one place, none that does not fit."""
+        return filter(fits, items)
+
+    def _finds(self, number: int, state: State) -> Iterator[State]:
         if number == len(self.rule.finds):
             yield state
             return
         for after, _ in self._term(self.rule.finds[number], state):
             yield from self._finds(number + 1, after)
 
-    def _term(self, term: Any, state: _State) -> Iterator[tuple[_State, Fact]]:
+    def _term(self, term: Any, state: State) -> Iterator[tuple[State, Fact]]:
         if isinstance(term, Var):
             if term.name in state.facts:
                 yield state, state.facts[term.name]
                 return
-            for fact in self._leaf_facts(term.name):
-                bound = replace(state, facts={**state.facts, term.name: fact})
-                if self._may_hold(state, bound):
-                    yield bound, fact
+            facts = self.leaf_facts(term.name, state)
+            leaves = (replace(state, facts={**state.facts, term.name: fact}) for fact in facts)
+            for bound in self.choices(leaves, lambda after: self._may_hold(state, after)):
+                yield bound, bound.facts[term.name]
         elif term.op is Project:
             yield from self._projected(term, state)
         else:
             for inner, facts in self._inputs(term, state):
                 yield from self._applied(term, inner, facts)
 
-    def _projected(self, term: Apply, state: _State) -> Iterator[tuple[_State, Fact]]:
+    def _projected(self, term: Apply, state: State) -> Iterator[tuple[State, Fact]]:
         (index,) = (value for _, value in term.attrs)
         for after, fact in self._term(term.inputs[0], state):
             assert isinstance(fact.type, TupleType)
             for number, kind in enumerate(fact.type.items):
                 if isinstance(index, AttrVar):
-                    yield replace(after, attrs={**after.attrs, index.name: number}), Fact(kind)
+                    if after.attrs.get(index.name, number) == number:
+                        attrs = {**after.attrs, index.name: number}
+                        yield replace(after, attrs=attrs), Fact(kind)
                 elif index == number:
                     yield after, Fact(kind)
 
-    def _inputs(self, term: Apply, state: _State) -> Iterator[tuple[_State, list[Fact]]]:
+    def _inputs(self, term: Apply, state: State) -> Iterator[tuple[State, list[Fact]]]:
         items: Sequence[Any] = term.inputs
         if len(items) == 1 and isinstance(items[0], Seq):
             seq = items[0]
@@ -206,8 +226,8 @@ class _Search:
         yield from self._each(items, state, [])
 
     def _each(
-        self, terms: Sequence[Any], state: _State, facts: list[Fact]
-    ) -> Iterator[tuple[_State, list[Fact]]]:
+        self, terms: Sequence[Any], state: State, facts: list[Fact]
+    ) -> Iterator[tuple[State, list[Fact]]]:
         if not terms:
             yield state, facts
             return
@@ -219,19 +239,18 @@ class _Search:
             yield from self._each(rest, after, [*facts, fact])
 
     def _applied(
-        self, term: Apply, state: _State, facts: list[Fact]
-    ) -> Iterator[tuple[_State, Fact]]:
-        for op, bound in self._operators(term, state, facts):
-            if not self._may_hold(state, bound):
-                continue
+        self, term: Apply, state: State, facts: list[Fact]
+    ) -> Iterator[tuple[State, Fact]]:
+        operators = self._operators(term, state, facts)
+        for op, bound in self.choices(operators, lambda item: self._may_hold(state, item[1])):
             try:
                 yield bound, infer_fact(op, facts)
             except TensaurError:
                 continue
 
     def _operators(
-        self, term: Apply, state: _State, facts: list[Fact]
-    ) -> Iterator[tuple[Operator, _State]]:
+        self, term: Apply, state: State, facts: list[Fact]
+    ) -> Iterator[tuple[Operator, State]]:
         if isinstance(term.op, OpVar):
             if term.op.name in state.ops:
                 yield state.ops[term.op.name], state
@@ -253,8 +272,8 @@ class _Search:
             yield term.op(**values), replace(state, attrs={**state.attrs, **bound})
 
     def _leaves(
-        self, cls: type[Operator], name: str, state: _State
-    ) -> Iterator[tuple[Operator, _State]]:
+        self, cls: type[Operator], name: str, state: State
+    ) -> Iterator[tuple[Operator, State]]:
         for shape in self.domain.shapes:
             kind = TensorType(self.domain.dtype, shape)
             if cls is Literal:
@@ -264,7 +283,7 @@ class _Search:
                 op = Input(f"{name} {shape}", kind)
             yield op, replace(state, ops={**state.ops, name: op})
 
-    def _may_hold(self, before: _State, after: _State) -> bool:
+    def _may_hold(self, before: State, after: State) -> bool:
         """Ask the conditions whose last variable has just been bound."""
         old, new = before.names, after.names
         return all(
@@ -273,25 +292,30 @@ class _Search:
             if names <= new and not names <= old
         )
 
-    def _leaf_facts(self, name: str) -> Iterator[Fact]:
+    def leaf_facts(self, name: str, state: State) -> Iterable[Fact]:
+        """Return all that a leaf may be."""
         dtype = self._dtypes.get(name, self.domain.dtype)
         if name in self._dtypes and dtype is DType.INT64:
             for vector in _VECTORS:
                 value = Known.of(np.array(vector, dtype=np.int64))
                 yield Fact(value.type, value, True)
+                if self.domain.known:
+                    yield Fact(value.type)
             return
         numbers = self._numbers.get(name)
         ranks = self._ranks.get(name)
         for shape in self.domain.shapes:
             if ranks is not None and len(shape) not in ranks:
                 continue
-            if not numbers:
+            if not numbers or self.domain.known:
                 yield Fact(TensorType(dtype, shape))
+            if self.domain.known:
+                yield Fact(TensorType(dtype, shape), None, True)
             for number in numbers or ():
                 value = Known.of(np.full(shape, number).astype(dtype.numpy), dtype)
                 yield Fact(value.type, value, True)
 
-    def _instance(self, state: _State) -> Every | None:
+    def _instance(self, state: State) -> Every | None:
         bindings = state.bindings
         if not all(_holds(condition, bindings) for condition in self.rule.when):
             return None
@@ -400,16 +424,19 @@ _LOOK_AT_NUMBERS = frozenset({
 })  # fmt: skip
 
 
-def _numbers(rule: Rule) -> dict[str, tuple[float, ...]]:
-    """Return numbers to try for each variable whose elements the rule looks at."""
+def _numbers(rule: Rule, known: bool) -> dict[str, tuple[float, ...]]:
+    """Return numbers to try for each variable whose elements the rule looks at, or may if `known`."""
     found: dict[str, tuple[float, ...]] = {}
     roots = [*rule.when, *rule.makes]
     for term in (item for root in roots for item in subterms(root)):
-        if isinstance(term, Derived) and term.function.__name__ in _LOOK_AT_NUMBERS:
+        if not isinstance(term, Derived):
+            continue
+        if known or term.function.__name__ in _LOOK_AT_NUMBERS:
             extra = tuple(i for i in term.args if isinstance(i, float))
             for item in (sub for arg in term.args for sub in subterms(arg)):
                 if isinstance(item, Var):
-                    found[item.name] = tuple(dict.fromkeys((*_USUAL, *extra)))
+                    others = found.get(item.name, _USUAL)
+                    found[item.name] = tuple(dict.fromkeys((*others, *extra)))
     return found
 
 

@@ -1,6 +1,6 @@
 """Wrong variants of rules: what somebody who writes a rule may get wrong.
 
-Makes the variants; whether one is wrong is for `verify`, and for the oracle in `exhaustive`, to say.
+Makes the variants; whether one is wrong is for `verify`, and for the oracle in `oracle`, to say.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Mutant:
 
 
 def mutants(rule: Rule) -> list[Mutant]:
-    """Return variants of a rule: at least FEWEST, and at most MOST_OF_A_KIND of one kind."""
+    """Return variants of a rule: at least FEWEST; without each condition, else MOST_OF_A_KIND at most."""
     found: list[Mutant] = []
     seen = {_content(rule)}
     for kind, variants in (*_KINDS.items(), ("result changed", _result_changed)):
@@ -58,7 +58,8 @@ def mutants(rule: Rule) -> list[Mutant]:
         for variant, change in variants(rule):
             if kind == "result changed" and len(found) >= FEWEST:
                 break
-            if _content(variant) in seen or number == MOST_OF_A_KIND:
+            full = number == MOST_OF_A_KIND and kind != "condition dropped"
+            if _content(variant) in seen or full:
                 continue
             seen.add(_content(variant))
             number += 1

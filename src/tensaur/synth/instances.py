@@ -7,17 +7,19 @@ is `verify`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
 from tensaur.errors import TypeMismatch
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import Bindings, NotApplicable, Tree, Var, resolve, tree_fact
-from tensaur.ir.types import DType, Fact, TensorType
+from tensaur.ir.types import DType, Fact, Known, TensorType
 from tensaur.synth.drafts import SIZES, Draft, Drafting
 from tensaur.synth.hints import collect_hints, forced_constancy, holds
 from tensaur.synth.repair import Repair
@@ -25,9 +27,22 @@ from tensaur.synth.settle import Leaf, Proposal, Settling
 
 _SETTLINGS = 16  # ways to choose constants and symbols for one set of leaf types
 _PATIENCE = 6  # failures at one condition that never held before leaf types are given up
+_TELLING = (
+    5  # instances on which a rule applied, before one takes what they have in common for needed
+)
 _KEPT = 24  # drafts that gave an instance, to be tried again with other sizes
-_OTHER_SIZES = (0, 1, 2, 3, 4, 5)
-_SMALL = (1, 2, 2, 2)  # equal sizes show a wrong order of elements rather than of axes
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Out of which sizes axes are drawn, and by which they are replaced in what worked."""
+
+    drawn: tuple[int, ...]
+    others: tuple[int, ...]
+
+
+USUAL = Sizes(SIZES, (0, 1, 2, 3, 4, 5))
+SMALL = Sizes((1, 2, 2, 2), (1, 2, 2, 2))  # equal sizes show a wrong order of elements, not of axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,14 @@ class _Way(Enum):
     AGAIN = "again"
 
 
+class _Last(NamedTuple):
+    """Where an instance came from."""
+
+    way: _Way
+    draft: Draft
+    leaves: Mapping[str, Leaf]
+
+
 # How many steps to lead a draft that fits away from what has been seen.
 _STEPS = {_Way.WALK: (0, 0, 4, 8, 16), _Way.RELATED: (0, 4, 8), _Way.AGAIN: (8, 16, 24)}
 
@@ -60,22 +83,25 @@ _STEPS = {_Way.WALK: (0, 0, 4, 8, 16), _Way.RELATED: (0, 4, 8), _Way.AGAIN: (8, 
 class InstanceSampler:
     """Draws well-typed instances of the find side of one one-way rule on which its conditions hold.
 
-    The first result is drawn with no element type of `without`. With `small`, sizes are 1 or 2.
+    The first result is drawn with no element type of `without`.
     """
 
     def __init__(
-        self, rule: Rule, rng: Random, without: Collection[DType] = (), small: bool = False
+        self, rule: Rule, rng: Random, without: Collection[DType] = (), sizes: Sizes = USUAL
     ) -> None:
         self.rule = rule
         self.rng = rng
         self._hints = collect_hints(rule)
         self._constant = forced_constancy(rule)
-        sizes = _SMALL if small else SIZES
-        self._drafting = Drafting(rule, rng, self._hints, self._constant, without, sizes)
-        self._repair = Repair(rule, rng, self._hints, self._drafting, sizes)
-        self._others = _SMALL if small else _OTHER_SIZES
+        self._drafting = Drafting(rule, rng, self._hints, self._constant, without, sizes.drawn)
+        self._repair = Repair(rule, rng, self._hints, self._drafting, sizes.drawn)
+        self._others = sizes.others
+        self._empty = False
+        self._applied = 0
+        self._literals: Counter[str] = Counter()
         self._admitted = rule.dtypes
         self._kept: list[Draft] = []
+        self._last: _Last
         self._draws = dict.fromkeys(_Way, 1)
         self._successes = dict.fromkeys(_Way, 1)
 
@@ -94,16 +120,20 @@ class InstanceSampler:
         for _ in range(_SETTLINGS):
             instance = self._settle(draft, patience)
             if instance is not None:
-                self._successes[way] += 1
-                self._keep(draft)
+                self._last = _Last(way, draft, instance.leaves)
                 yield instance
             if 0 in patience:
                 return
 
+    def empty(self) -> None:
+        """From now on only vary what worked, with one size replaced by 0."""
+        self._empty = True
+
     def _way(self) -> _Way:
         """Choose the fresh way that works more often; vary a draft that worked where neither does."""
         walk, related, _ = (self._successes[way] / self._draws[way] for way in _Way)
-        if self._kept and self.rng.random() < (0.2 if walk + related > 0.4 else 0.5):
+        kept = 1.0 if self._empty else _share_of_kept(walk + related)
+        if self._kept and self.rng.random() < kept:
             return _Way.AGAIN
         return _Way.WALK if self.rng.random() * (walk + related) < walk else _Way.RELATED
 
@@ -114,7 +144,12 @@ class InstanceSampler:
         drawn = self._drafting.draw()
         return self._repair.related(drawn) if drawn and way is _Way.RELATED else drawn
 
-    def _keep(self, draft: Draft) -> None:
+    def keep(self) -> None:
+        """Note that the rule applies to the instance drawn last: more like it are drawn, but not it."""
+        way, draft, leaves = self._last
+        self._successes[way] += 1
+        self._applied += 1
+        self._literals.update(n for n, leaf in leaves.items() if leaf.fact.value is not None)
         self._repair.note(draft)
         if len(self._kept) < _KEPT:
             self._kept.append(draft)
@@ -124,6 +159,8 @@ class InstanceSampler:
     def _resized(self, draft: Draft) -> Draft:
         """Give every leaf other sizes, equal ones where they were equal; operators stay."""
         sizes: dict[int, int] = {}
+        if self._empty:
+            sizes = _one_empty(draft, self.rng)
 
         def other(size: int) -> int:
             if size not in sizes:
@@ -132,12 +169,16 @@ class InstanceSampler:
             return sizes[size]
 
         def resize(proposal: Proposal) -> Proposal:
-            if not isinstance(proposal, TensorType) or proposal.static_shape is None:
+            if isinstance(proposal, Known):
+                return _with_sizes(proposal, sizes)
+            if proposal.static_shape is None:
                 return proposal
             return TensorType(proposal.dtype, tuple(map(other, proposal.static_shape)))
 
-        leaves = {name: resize(proposal) for name, proposal in draft.leaves.items()}
-        return replace(draft, leaves=leaves)
+        # Sizes that are data, as the target of a reshape is, follow those of the others.
+        order = sorted(draft.leaves, key=lambda name: isinstance(draft.leaves[name], Known))
+        resized = {name: resize(draft.leaves[name]) for name in order}
+        return replace(draft, leaves={name: resized[name] for name in draft.leaves})
 
     def _of_other_type(self, draft: Draft) -> Draft:
         """Give the leaves of one element type another one."""
@@ -154,7 +195,9 @@ class InstanceSampler:
 
         What stands in the way too often, and so lies in the operators and shapes, ends the patience.
         """
-        settling = Settling(self.rng, self._hints, self._constant, draft.leaves)
+        always = [n for n, count in self._literals.items() if count == self._applied]
+        literal = always if self._applied >= _TELLING else ()
+        settling = Settling(self.rng, self._hints, self._constant, draft.leaves, literal)
         leaves = {name: settling.leaf(name, kind) for name, kind in draft.leaves.items()}
         facts = {name: leaf.fact for name, leaf in leaves.items()}
         bindings = Bindings(facts, draft.attrs, draft.ops, draft.lengths)
@@ -182,6 +225,32 @@ class InstanceSampler:
         if isinstance(kinds[0], TensorType) and kinds[0].dtype not in self._admitted:
             return None
         return Instance(finds, leaves, bindings, sizes)
+
+
+def _one_empty(draft: Draft, rng: Random) -> dict[int, int]:
+    """Return every size of a draft with what replaces it: itself, and 0 for one of them."""
+    types = [kind for kind in draft.leaves.values() if isinstance(kind, TensorType)]
+    sizes = {dim: dim for kind in types for dim in kind.static_shape or ()}
+    return {**sizes, rng.choice(list(sizes)): 0} if sizes else sizes
+
+
+def _with_sizes(value: Known, sizes: Mapping[int, int]) -> Known:
+    """Return integers with other sizes in the place of those they name; anything else as it is.
+
+    Beside a size of 0 nothing can be inferred: what was (-1) becomes any size.
+    """
+    if value.array is None or value.dtype is not DType.INT64 or value.array.ndim != 1:
+        return value
+    items = value.array.tolist()
+    changed = [sizes.get(item, item) for item in items]
+    if 0 in sizes.values():
+        changed = [2 if item == -1 else item for item in changed]
+    return Known.of(np.array(changed, dtype=np.int64))
+
+
+def _share_of_kept(success: float) -> float:
+    """Return how often to vary a draft that worked, given how often the two fresh ways work."""
+    return 0.2 if success > 0.4 else 0.5 if success > 0.1 else 0.8
 
 
 def _concrete_fact(leaf: Leaf) -> Fact:

@@ -14,13 +14,16 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from tensaur.errors import TypeMismatch
 from tensaur.ir.operator import Operator, infer_fact
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import AttrVar, Bindings, NotApplicable, Tree, Var, resolve, subterms
-from tensaur.ir.types import Fact, Known, TensorType
+from tensaur.ir.types import DType, Fact, Known, TensorType
 from tensaur.synth.drafts import Draft, Drafting
 from tensaur.synth.hints import Hint
+from tensaur.synth.settle import Proposal
 
 _STEPS = 40
 _TRIED = 300  # drafts that may make nothing before that is taken to lie in the data
@@ -165,7 +168,7 @@ class Repair:
         if draft.ops and place < (0.7 if self._attributes else 0.3):
             name = self.rng.choice(list(draft.ops))
             return replace(draft, ops={**draft.ops, name: self._operator(draft.ops[name])})
-        names = [name for name, kind in draft.leaves.items() if isinstance(kind, TensorType)]
+        names = [name for name, kind in draft.leaves.items() if _may_change(kind)]
         if not names:
             return draft
         if place > 0.85:
@@ -188,9 +191,10 @@ class Repair:
         }
         return replace(draft, leaves={**draft.leaves, **changed})
 
-    def _leaf(self, name: str, draft: Draft) -> TensorType:
+    def _leaf(self, name: str, draft: Draft) -> Proposal:
         kind = draft.leaves[name]
-        assert isinstance(kind, TensorType)
+        if isinstance(kind, Known):
+            return self._vector(kind)
         others = [item.shape for item in draft.leaves.values() if isinstance(item, TensorType)]
         model = self.rng.choice([_static(shape) for shape in others])
         form = self.rng.choice(_FORMS)
@@ -198,6 +202,14 @@ class Repair:
         if self._keeps_ranks and len(shape) != kind.rank:
             return kind
         return TensorType(kind.dtype, shape)
+
+    def _vector(self, value: Known) -> Known:
+        """Change one item of a vector of sizes, to one that means something or to the next one."""
+        assert value.array is not None
+        items = value.array.tolist()
+        place = self.rng.randrange(len(items))
+        items[place] = self.rng.choice((-1, 0, items[place] + 1, self.rng.choice(self._sizes)))
+        return Known.of(np.array(items, dtype=np.int64))
 
     def _attribute(self, name: str, draft: Draft) -> Any:
         value = draft.attrs.get(name)
@@ -270,6 +282,18 @@ def _features(draft: Draft) -> Iterator[Hashable]:
     for values in (draft.attrs, types):
         pairs = itertools.combinations(values.items(), 2)
         yield from ((a, b, first == second) for (a, first), (b, second) in pairs)
+
+
+def _may_change(kind: Proposal) -> bool:
+    """Tell whether a leaf is a tensor with free data, or a vector of sizes."""
+    if isinstance(kind, TensorType):
+        return True
+    return (
+        kind.dtype is DType.INT64
+        and kind.array is not None
+        and kind.array.ndim == 1
+        and bool(kind.array.size)
+    )
 
 
 def _static(shape: Any) -> Shape:

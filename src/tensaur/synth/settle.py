@@ -5,7 +5,7 @@ Draws facts and data for proposed leaf types; knows nothing of terms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -18,6 +18,7 @@ from tensaur.synth.hints import Hint
 
 Proposal = TensorType | Known
 
+_NEARLY_ALWAYS = 0.95
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 0.5, 3.0, -0.5, 6.0, 2.0**-10)
 
 
@@ -37,7 +38,10 @@ _NO_HINT = Hint()
 
 
 class Settling:
-    """Decides for one instance which leaves are inputs, constants or literals, and what is symbolic."""
+    """Decides for one instance which leaves are inputs, constants or literals, and what is symbolic.
+
+    Those of `literal` are literals most of the time.
+    """
 
     def __init__(
         self,
@@ -45,11 +49,13 @@ class Settling:
         hints: Mapping[str, Hint],
         constant: Mapping[str, bool],
         proposals: Mapping[str, Proposal],
+        literal: Collection[str] = (),
     ) -> None:
         self.rng = rng
         self.hints = hints
         self.constant = constant
         self._models = proposals
+        self._mostly_literal = literal
         self.sizes: dict[str, int] = {}
         self._settled: dict[str, Known] = {}
         self._constants = rng.choice((0.1, 0.5, 0.9))
@@ -69,6 +75,7 @@ class Settling:
         proposal = self._shaped(proposal, hint)
         hints = [item for item in hint.values if isinstance(item, (int, float))]
         wish = 0.75 if hints else 0.5 if hint.wanted else self._literals
+        wish = _NEARLY_ALWAYS if name in self._mostly_literal else wish
         if forced is not False and rng.random() < wish:
             value = self._literal(proposal, [*hints, *self._related(hint)])
             if value is not None:

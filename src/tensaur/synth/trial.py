@@ -15,15 +15,16 @@ from tensaur.ir.rule import Rule
 from tensaur.ir.term import NotApplicable, Tree, Var, resolve, tree_fact
 from tensaur.ir.types import Fact, TensorType
 from tensaur.synth.counterexample import Counterexample
-from tensaur.synth.instances import Instance, InstanceSampler
+from tensaur.synth.instances import SMALL, USUAL, Instance, InstanceSampler, Sizes
 from tensaur.synth.own import OwnArithmetic
 from tensaur.synth.shrink import shrink
 from tensaur.synth.tiers import Outcome, Tier, decide
 
-ATTEMPTS_PER_TRIAL = 60  # drawn instances for one on which the rule applies, before less will do
+ATTEMPTS_PER_TRIAL = 40  # drawn instances for one on which the rule applies, before less will do
 FEW_INSTANCES = 8  # what will do then
 MOST_ATTEMPTS = 20_000
 _SMALL_ATTEMPTS = 150
+_TRIALS_PER_EMPTY = 1  # trials for one further draw with axes of size 0
 _OF_ONE_RANK = 10  # instances whose leaves have the same ranks, after which another counts less
 _FURTHER = 0.7
 _TRIVIAL = 0.25  # what an instance counts whose leaves have no more than one element each
@@ -67,14 +68,24 @@ class Application:
 
 
 def applications(
-    rule: Rule, seed: int, attempts: int, small: bool = False
+    rule: Rule, seed: int, attempts: int, sizes: Sizes = USUAL
 ) -> Iterator[tuple[Instance, Application]]:
     """Yield instances of a one-way rule on which it applies, with what it makes there."""
-    sampler = InstanceSampler(rule, Random(f"{rule.name}:{seed}"), small=small)
+    yield from _applications(_sampler(rule, seed, sizes), attempts)
+
+
+def _sampler(rule: Rule, seed: int, sizes: Sizes = USUAL) -> InstanceSampler:
+    return InstanceSampler(rule, Random(f"{rule.name}:{seed}"), sizes=sizes)
+
+
+def _applications(
+    sampler: InstanceSampler, attempts: int
+) -> Iterator[tuple[Instance, Application]]:
     for attempt in range(attempts):
         for instance in sampler.draw():
-            application = _apply(rule, instance, attempt)
+            application = _apply(sampler.rule, instance, attempt)
             if application is not None:
+                sampler.keep()
                 yield instance, application
                 break
 
@@ -113,7 +124,7 @@ class Trial:
                 self._run_small()
 
     def _run_small(self) -> None:
-        for instance, application in applications(self.rule, self._seed, _SMALL_ATTEMPTS, True):
+        for instance, application in applications(self.rule, self._seed, _SMALL_ATTEMPTS, SMALL):
             self.consider(instance, application)
             readable = any(not _complexity(item)[0] for item in self.failures)
             if len(self.failures) >= 2 * self._examples and readable:
@@ -122,7 +133,8 @@ class Trial:
     def _run(self, trials: int) -> None:
         seen: Counter[Hashable] = Counter()
         worth = 0.0
-        for instance, application in applications(self.rule, self._seed, MOST_ATTEMPTS):
+        sampler = _sampler(self.rule, self._seed)
+        for instance, application in _applications(sampler, MOST_ATTEMPTS):
             form = (instance.finds, tuple(leaf.type for leaf in instance.leaves.values()))
             tells = seen[form] >= len(_WORTH) or self.consider(instance, application)
             if tells:
@@ -132,6 +144,15 @@ class Trial:
             wanted = FEW_INSTANCES if late else trials
             if worth >= wanted or len(self.failures) >= self._examples:
                 break
+        if not self.failures:
+            self._run_empty(sampler, trials // _TRIALS_PER_EMPTY)
+
+    def _run_empty(self, sampler: InstanceSampler, attempts: int) -> None:
+        """Try what applied with axes of size 0, which few draws have."""
+        sampler.empty()
+        for instance, application in _applications(sampler, attempts):
+            if any(0 in (leaf.type.static_shape or ()) for leaf in instance.leaves.values()):
+                self.consider(instance, application)
 
     def consider(self, instance: Instance, application: Application) -> bool:
         """Compare both sides in every tier that can, and note a difference or that there is none.
