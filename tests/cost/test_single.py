@@ -85,10 +85,13 @@ class Scripted(Stopwatch):
     def overhead(self, inputs):
         return 0.0
 
-    def _run(self, graph):
+    def _opened(self, graph):
         count = sum(isinstance(node.op, MatMul) for node in graph.nodes)
         self.ran = [*getattr(self, "ran", []), count]
-        return [self.each * count] * 2
+        return count
+
+    def _parts(self, run):
+        return [self.each * run] * 2
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,10 @@ class Scattered(Stopwatch):
     def overhead(self, inputs):
         return 1e-6
 
-    def _run(self, graph):
+    def _opened(self, graph):
+        return None
+
+    def _parts(self, run):
         return self.readings.pop(0)
 
 

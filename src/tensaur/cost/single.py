@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from statistics import median_low
 
 import numpy as np
@@ -30,6 +31,8 @@ Run = Callable[[], object]
 # A single operator on more data than this says little that a smaller one does not, and may not fit.
 _MOST_NBYTES = 1 << 30
 _BLOCK = 1 << 16
+# From one seed to the next in a block: odd, so that all seeds begin at places of their own.
+_STEP = 613
 _CHAIN = 9
 # A measurement has up to so many parts; where they lie further apart than this share of the price, and
 # than these seconds, it is made again, up to so many times in all.
@@ -135,10 +138,14 @@ class Stopwatch:
         return self._launch
 
     def _steady(self, graph: Graph, overhead: float = 0.0) -> Timed:
-        """Return the steadiest of a few measurements, without the overhead; one is enough if it is steady."""
+        """Return the steadiest of a few measurements, without the overhead; one is enough if it is steady.
+
+        All are of one session: opening another would take longer than measuring.
+        """
+        run = self._opened(graph)
         found: list[Timed] = []
         while len(found) < _ATTEMPTS:
-            parts = [max(each - overhead, LEAST_SECONDS) for each in self._run(graph)]
+            parts = [max(each - overhead, LEAST_SECONDS) for each in self._parts(run)]
             apart, seconds = max(parts) - min(parts), median_low(parts)
             found.append(Timed(seconds, apart / seconds))
             if found[-1].spread <= _MOST_SPREAD or apart <= _LEAST_APART:
@@ -155,8 +162,8 @@ class Stopwatch:
             parts.append(latency(run, self.seconds / _PARTS, meter=meter))
         return parts
 
-    def _run(self, graph: Graph) -> list[float]:
-        """Return the seconds that one run takes, in a new session, once for each part of the time."""
+    def _opened(self, graph: Graph) -> Run:
+        """Return a function that runs the graph once, in a session of its own."""
         fault: TensaurError | None = None
         for filled, limit in _filled(graph):
             try:
@@ -171,7 +178,7 @@ class Stopwatch:
                     )
                     for port in session.inputs
                 }
-                return self._parts(session.runner(feeds))
+                return session.runner(feeds)
             except RuntimeFailure as error:  # perhaps an index out of range: try smaller integers
                 fault = fault or error
         assert fault is not None, "at least one limit is tried"
@@ -210,15 +217,19 @@ def _filled(graph: Graph) -> Iterator[tuple[Graph, int]]:
 
 
 def _random_array(dtype: DType, shape: tuple[int, ...], limit: int, seed: int = 0) -> Array:
-    rng = np.random.default_rng(seed)
     size = int(np.prod(shape, dtype=np.int64))
-    count = min(size, _BLOCK)
+    start = seed * _STEP % _BLOCK
+    return np.resize(_block(dtype, limit)[start : start + min(size, _BLOCK)], size).reshape(shape)
+
+
+@lru_cache(maxsize=16)
+def _block(dtype: DType, limit: int) -> Array:
+    """Return random numbers, of which every seed takes others: drawing them anew takes long."""
+    rng = np.random.default_rng(0)
     if dtype.is_float:
         # Around one: no operator is then slowed down by NaN or denormal numbers.
-        block = rng.uniform(0.5, 1.5, count).astype(dtype.numpy)
-    else:
-        block = draw_array(rng, dtype, (count,), limit)
-    return np.resize(block, size).reshape(shape)
+        return np.asarray(rng.uniform(0.5, 1.5, 2 * _BLOCK).astype(dtype.numpy))
+    return draw_array(rng, dtype, (2 * _BLOCK,), limit)
 
 
 def _chain(inputs: int, length: int) -> Graph:
