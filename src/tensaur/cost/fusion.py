@@ -24,7 +24,7 @@ from tensaur.cost.store import Store
 from tensaur.errors import RuntimeFailure, TensaurError, TypeMismatch
 from tensaur.ir.graph import Graph, GraphBuilder, Node, Output
 from tensaur.ir.operator import Input, Operator, Weight, type_nbytes
-from tensaur.ir.types import Fact, TensorType
+from tensaur.ir.types import DType, Fact, TensorType
 from tensaur.onnx_io import Source
 from tensaur.ops import (
     Add,
@@ -38,7 +38,6 @@ from tensaur.ops import (
     LayerNormalization,
     LeakyRelu,
     MatMul,
-    MaxPool,
     Mul,
     Relu,
     Sigmoid,
@@ -58,9 +57,10 @@ _KEPT, _BLOCK = 8, 16
 _MOST_NBYTES = 1 << 22
 # Kinds in one model: enough to share what opening a model costs, few enough to keep to a time limit.
 _BATCH = 64
-# Stands before what a convolution reads: inside networks that comes from another kernel in the same
-# layout, without which the runtime leaves some sums alone.
-_BEFORE, _MARK = MaxPool((1, 1)), ".before"
+# Stands before what a convolution, or a sum with it, reads: inside networks that comes from another
+# kernel in the same layout, without which the runtime leaves some sums alone. Its value is returned too,
+# so that it joins no other kernel.
+_BEFORE, _MARK = Conv(strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1)), ".before"
 # Stored for what the runtime refuses or cannot be asked.
 _REFUSED = -1
 
@@ -273,19 +273,32 @@ def _side_by_side(graphs: Sequence[Graph]) -> Graph:
             # Equal literals of different graphs stay apart.
             builder.nodes.append(Node(op, tuple(place[item] for item in node.inputs), name))
             if convolves and isinstance(op, Input) and _is_picture(op):
-                builder.nodes.append(Node(_BEFORE, (place[-1],), name + _MARK))
-                place[-1] += 1
+                place[-1] = _convolve(builder, name)
+                outputs.append(Output(name + _MARK, place[-1]))
         outputs += [Output(f"{number}.{item.name}", place[item.node]) for item in graph.outputs]
     return builder.build(outputs)
 
 
 def _is_picture(op: Input) -> bool:
-    kind = op.type
-    return (
-        isinstance(kind, TensorType)
-        and kind.rank == len(_BEFORE.kernel) + 2
-        and kind.dtype in _BEFORE.dtypes
-    )
+    return isinstance(op.type, TensorType) and op.type.rank == 4 and op.type.dtype is DType.FLOAT32
+
+
+def _convolve(builder: GraphBuilder, name: str) -> int:
+    """Replace the input added last by a convolution that makes a value of its type."""
+    op = builder.nodes.pop().op
+    assert isinstance(op, Input)
+    batch, channels, *sides = _dims(Fact(op.type))
+    read = TensorType(DType.FLOAT32, (batch, _BLOCK, *sides))
+    windows = TensorType(DType.FLOAT32, (channels, _BLOCK, 1, 1))
+    weight = f"{name}.weight"
+    builder.constants[weight] = RandomData(windows, 1, len(builder.nodes))
+    start = len(builder.nodes)
+    builder.nodes += [
+        Node(replace(op, type=read), (), name),
+        Node(Weight(weight, windows), (), weight),
+        Node(_BEFORE, (start, start + 1), name + _MARK),
+    ]
+    return start + 2
 
 
 def _graph_of(kernel: Kernel) -> int | None:
