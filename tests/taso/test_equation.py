@@ -117,9 +117,8 @@ def test_outputs_of_a_split_in_another_order_are_written_one_by_one():
     ],
 )
 def test_contradictions_are_refused(data, fault):
-    with pytest.raises(RuleError, match=fault) as caught:
+    with pytest.raises(RuleError, match=fault):
         equations(data)
-    assert str(caught.value).startswith("rule 0: ")
 
 
 def doubled(count):

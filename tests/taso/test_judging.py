@@ -86,6 +86,7 @@ SOME = {
     "swapped": SWAPPED,
     "unstated": UNSTATED,
     "no-instance": NO_INSTANCE,
+    "contradictory": rule([operator(ADD, -1)], [operator(ADD, -1, -1)], ((0, 0), (0, 0))),
 }
 
 
@@ -190,6 +191,7 @@ def test_every_rule_has_its_outcome_and_reason(some):
     for name, reason in (
         ("unstated", "operator type 5 is none of those known here"),
         ("no-instance", "no instance was found on which it applies"),
+        ("contradictory", "source operator 0: add has 1 inputs"),
     ):
         assert some[name].outcome is Outcome.UNKNOWN
         assert some[name].reason == reason
@@ -197,8 +199,8 @@ def test_every_rule_has_its_outcome_and_reason(some):
 
 def test_the_table_has_all_rules_and_counts_them(some):
     assert count(list(some.values())) == (
-        "13 rules: 6 proved, 0 tested only, 1 that say nothing here, "
-        "4 refuted (1 of them hold where narrowed, 1 of these proved), 2 unknown"
+        "14 rules: 6 proved, 0 tested only, 1 that say nothing here, "
+        "4 refuted (1 of them hold where narrowed, 1 of these proved), 3 unknown"
     )
     lines = table_text(list(some.values())).splitlines()
     assert lines[0] == " 0  proved   (a@b)@c => a@(b@c)"

@@ -107,16 +107,13 @@ class Unstated(Exception):
 
 def equation(number: int, record: RuleRecord) -> Equation:
     """Return a rule's equation; RuleError if the record contradicts itself, Unstated if we lack words."""
-    try:
-        if not record.outputs:
-            raise RuleError("no output is mapped")
-        source, target = _check(record.source, "source"), _check(record.target, "target")
-        names = _names(source, record.outputs)
-        finds = tuple(_found(source, names, item.source) for item in record.outputs)
-        makes = [_at(target, names, item.target, "mapped target") for item in record.outputs]
-        return Equation(number, finds, tuple(makes))
-    except RuleError as error:
-        raise RuleError(f"rule {number}: {error}") from error
+    if not record.outputs:
+        raise RuleError("no output is mapped")
+    source, target = _check(record.source, "source"), _check(record.target, "target")
+    names = _names(source, record.outputs)
+    finds = tuple(_found(source, names, item.source) for item in record.outputs)
+    makes = [_at(target, names, item.target, "mapped target") for item in record.outputs]
+    return Equation(number, finds, tuple(makes))
 
 
 def operations(expressions: Sequence[Expression]) -> tuple[Operation, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from tensaur.errors import RuleError
 from tensaur.ir.rule import Rule
 from tensaur.proving.cases import Applied
 from tensaur.proving.proofs import Proof, Report, Status
@@ -106,7 +107,7 @@ def judge(
     seconds: float | None = SECONDS,
     clock: Clock = time.perf_counter,
 ) -> tuple[Judged, ...]:
-    """Judge every rule of a file; RuleError if a record contradicts itself.
+    """Judge every rule of a file; one that cannot be stated or contradicts itself is unknown.
 
     Proofs take at most about `seconds` together; None: rules are only tested.
     """
@@ -141,7 +142,7 @@ def count(judged: Sequence[Judged]) -> str:
 def _read(number: int, record: RuleRecord) -> _Candidate | Judged:
     try:
         item = equation(number, record)
-    except Unstated as error:
+    except (Unstated, RuleError) as error:
         return Judged(number, Outcome.UNKNOWN, reason=str(error))
     try:
         return _Candidate(item, state(item))
