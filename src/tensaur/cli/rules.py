@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,11 +24,13 @@ from tensaur.proving.smt import import_z3
 from tensaur.rulefile import read_rules, verified
 from tensaur.rules import ALL_RULES
 from tensaur.synth.instances import Instance
+from tensaur.synth.parallel import verify_all
 from tensaur.synth.trial import Application, applications
 from tensaur.synth.verify import Verification, directions, verify
 
 EPILOG = "Exit codes: 0 done; 1 a rule is refuted or could not be tried, or a file was refused; 2 wrong usage."
 TRIALS = 60
+WORKERS = min(os.cpu_count() or 1, 4)
 PROVING_SECONDS = 600.0
 _EXAMPLES = 40  # drawn instances, of which the one that is easiest to read is shown
 
@@ -42,6 +45,9 @@ Prefix = Annotated[
 ]
 Trials = Annotated[int, typer.Option("--trials", help="Instances to try a direction on.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random instances.")]
+Workers = Annotated[
+    int, typer.Option("--workers", help="Processes that verify the library's rules.", min=1)
+]
 By = Literal["saturation", "z3", "both"]
 Prove = Annotated[
     bool, typer.Option("--prove", help="Prove from axioms too what no instance refutes.")
@@ -93,6 +99,7 @@ def verify_rules(
     only: Prefix = "",
     trials: Trials = TRIALS,
     seed: Seed = 0,
+    workers: Workers = WORKERS,
     proving: Prove = False,
     method: Way = "saturation",
     seconds: Seconds = PROVING_SECONDS,
@@ -116,7 +123,7 @@ def verify_rules(
     if not chosen:
         raise UsageError(f"--only {only}: no rule's name begins so")
     with progress(quiet) as say:
-        done = _verify(file, chosen, seed, trials, say, quiet)
+        done = _verify(chosen, _verdicts(file, chosen, seed, trials, workers), say, quiet)
         proofs = _prove(chosen, done, seed, seconds, method, say) if proving else ()
     if not quiet:
         for proof in proofs:
@@ -127,14 +134,22 @@ def verify_rules(
     _finish(done)
 
 
+def _verdicts(
+    file: Path | None, rules: Sequence[Rule], seed: int, trials: int, workers: int
+) -> Iterator[Verification]:
+    if file is None:
+        return verify_all(rules, seed, trials, workers)
+    return (verified(file, rule, seed, trials) for rule in rules)
+
+
 def _verify(
-    file: Path | None, rules: Sequence[Rule], seed: int, trials: int, say: Say, quiet: bool
+    rules: Sequence[Rule], verdicts: Iterator[Verification], say: Say, quiet: bool
 ) -> list[Verification]:
     """Try rules, and print what became of each as soon as that is known."""
     done = []
     for number, rule in enumerate(rules, 1):
         say(f"verifying {rule.name} ({number} of {len(rules)})")
-        found = verify(rule, seed, trials) if file is None else verified(file, rule, seed, trials)
+        found = next(verdicts)
         done.append(found)
         if not quiet:
             print(report.verification_text(found), flush=True)

@@ -20,7 +20,8 @@ def verify_all(
     Workers are copies of this process, since the functions in rules cannot be sent to others; where
     processes cannot be copied, there is one.
     """
-    if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
+    workers = min(workers, len(rules))
+    if workers <= 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from (verify(rule, seed, trials) for rule in rules)
         return
     global _rules
