@@ -99,6 +99,7 @@ class Scripted(Stopwatch):
     [
         (1e-6, 0, [1]),  # the weights fit the cache
         (1e-6, 1 << 20, [1, 4]),  # four copies of 256 KiB fill it
+        (1e-6, 1 << 19, [1]),  # half of it is as cold
         (1e-2, 1 << 20, [1]),  # too slow to wait for memory
         (1e-6, 1 << 30, [1, 64]),  # no more copies than are worth it
     ],

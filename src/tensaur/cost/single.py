@@ -118,7 +118,8 @@ class Stopwatch:
     def _copies(self, graph: Graph, warm: float) -> int:
         """Return in how many copies a graph has to run for its weights to come from memory each time."""
         nbytes = _weight_nbytes(graph)
-        if not _LEAST_COLD <= nbytes < self.cold_nbytes or warm > nbytes / _SLOW_MEMORY:
+        # `cold_nbytes` is rounded up to a power of two: what has half of it is as cold by itself.
+        if not _LEAST_COLD <= nbytes < self.cold_nbytes / 2 or warm > nbytes / _SLOW_MEMORY:
             return 1
         return min(_MOST_COPIES, -(-self.cold_nbytes // nbytes))
 
