@@ -41,7 +41,7 @@ MOST = 16
 DRAWS = 120
 _FEW = 8  # instances for which it is worth to draw more often
 _MORE = 20  # how much more often
-_PATIENCE = 20  # instances without anything new after which no more are drawn
+_PATIENCE = 30  # instances without anything new after which no more are drawn
 _SMALL, _LARGE = 64, 2000  # elements of all leaves: no longer small, not looked at
 
 
@@ -208,8 +208,16 @@ def _traits(instance: Instance) -> Iterator[str]:
         yield f"element type: {_dtype_kind(leaf.type.dtype)}"
     for first, second in itertools.combinations(sorted(shapes), 2):
         yield f"shapes of {first} and {second}: {relation(shapes[first], shapes[second])}"
+        ranks = (len(shapes[first]), len(shapes[second]))
+        if min(ranks) < 2:
+            yield f"ranks of {first} and {second}: {' and '.join(map(_rank, ranks))}"
     for tree in instance.finds:
         yield from _operator_traits(tree)
+
+
+def _rank(rank: int) -> str:
+    """Return a rank as far as it matters beside a number or a vector."""
+    return str(rank) if rank < 2 else "more"
 
 
 def _operator_traits(tree: Tree | Var) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Prove rules from axioms, many at once: by saturation (TenSat's way) and by Z3 (TASO's way).
 
 A rule is proved by its cases, of which there are enough to show every rank, broadcast and attribute that
-sampling shows. Rules that no method proves are tested, and refuted if the test finds a counterexample.
+sampling shows; what no case shows is not proved. So every rule is tested too, and refuted by a counterexample.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def prove(
     """Prove rules, each by every method, within about `seconds`; UsageError if Z3 is asked for and absent.
 
     `instances` are some to be proved beside those drawn, by the name of a one-way rule. `tested` are
-    verifications by rule name; a rule that is neither proved nor there is tested here. A
+    verifications by rule name; a rule that is not there is tested here. A
     counterexample outweighs a proof: where one side has no value, a proof says nothing.
     """
     proving = _Proving(rules, seed, clock() + seconds, clock, say, instances or {})
@@ -73,9 +73,9 @@ def _report(
 ) -> Report:
     complete = any(proof.is_complete for proof in proofs)
     verification = tested.get(rule.name)
-    if verification is None and not complete:
+    if verification is None:
         verification = verify(rule, seed)
-    if verification is not None and verification.counterexample is not None:
+    if verification.counterexample is not None:
         return Report(rule.name, Status.REFUTED, proofs, verification.counterexample)
     if complete:
         is_axiom = any(is_like(rule, axiom) for axiom in AXIOMS)

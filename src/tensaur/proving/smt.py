@@ -200,6 +200,9 @@ class Z3:
         leaves: dict[str, Any] = {}
         claims = []
         for found, made in zip(case.finds, case.makes, strict=True):
+            kinds = [tree_fact(tree, case.facts).type for tree in (found, made)]
+            if kinds[0] != kinds[1]:
+                return f"the sides have different types, {kinds[0]} and {kinds[1]}"
             left = self._tree(found, case.facts, leaves, free=True)
             claims.append(left != self._tree(made, case.facts, leaves, free=True))
         self._solver.add(self._z3.Or(*claims))
