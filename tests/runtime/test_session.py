@@ -176,3 +176,16 @@ def test_the_runtime_reports_nothing_home(tmp_path):
     )
     assert done.stdout.strip() == RUNTIME.name
     assert not list(tmp_path.iterdir())
+
+
+def test_a_runner_keeps_its_inputs():
+    import weakref
+
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    kept = weakref.ref(feeds["x"])
+    run = open_session(scaled(2.0)).runner(feeds)
+    del feeds
+    assert kept() is not None, "the runtime reads the array at every run"
+    run()
+    del run
+    assert kept() is None

@@ -92,8 +92,8 @@ class OrtSession:
         """Return a function that runs once on these inputs, with as little around the run as possible."""
         session = self._session
         try:
-            binding = session.io_binding()
-            for name, value in _ort_values(feeds).items():
+            binding, values = session.io_binding(), _ort_values(feeds)
+            for name, value in values.items():
                 binding.bind_ortvalue_input(name, value)
             for port in self.outputs:
                 binding.bind_output(port.name)
@@ -105,7 +105,8 @@ class OrtSession:
             return self._plain_runner(feeds)
         raw, bound = session._sess, binding._iobinding  # the wrapper costs a tenth of a short run
 
-        def run() -> None:
+        # The runtime reads the arrays where they are, so the function keeps them.
+        def run(_kept: object = values) -> None:
             try:
                 raw.run_with_iobinding(bound, None)
             except Exception as error:
