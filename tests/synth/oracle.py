@@ -23,11 +23,11 @@ from tensaur.ir.operator import Absent, evaluate
 from tensaur.ir.rule import EXACT, FAST, Rule
 from tensaur.ir.term import Tree, Var, tree_fact
 from tensaur.ir.types import Array, DType, Fact, TensorType, Type
-from tests.proving.every import Domain, Every, Search, State, every, small
+from tests.proving.every import Domain, Every, Search, State, small
 
 ENOUGH = 100  # different drawn instances on which both sides agreed
-DRAWS = 1_500  # drawn places at which choices are followed, for one element type
-ENUMERATED = 200  # instances of the full enumeration that are compared
+DRAWS = 600  # drawn places at which choices are followed, for one element type
+FOLLOWED = 3_000  # choices of the full enumeration that are looked at
 _STALE = 60  # starts without anything new, after which there is nothing
 _BREADTH = 3  # choices followed at one place before the look starts anew
 _FROM_ONE_START = 8  # instances that share their first choices
@@ -82,18 +82,33 @@ def _drawn(rule: Rule, rng: Random) -> Look:
 
 def _enumerated(rule: Rule, compared: int) -> Look:
     """Compare the smallest instances, all of them if there are not too many."""
-    domain = small(rule)
-    instances = every(rule, Domain(domain.shapes, domain.lengths, domain.dtype, known=True))
-    if domain.dtype not in rule.dtypes:
+    search = _Enumeration(rule)
+    if search.domain.dtype not in rule.dtypes:
         return Look(compared, None)
-    for number, item in enumerate(instances):
-        if number == ENUMERATED:
-            return Look(compared + number, None)
+    for item in search.run():
         difference = _compare(rule, item)
         if difference:
             return Look(compared, difference)
         compared += difference is not None
-    return Look(compared, None, complete=True)
+    return Look(compared, None, complete=search.left > 0)
+
+
+class _Enumeration(Search):
+    """Follows every choice, as long as there are not too many."""
+
+    def __init__(self, rule: Rule) -> None:
+        domain = small(rule)
+        super().__init__(rule, Domain(domain.shapes, domain.lengths, domain.dtype, known=True))
+        self.left = FOLLOWED
+
+    def choices(self, items: Iterable[_T], fits: Callable[[_T], bool]) -> Iterator[_T]:
+        """Return what fits until enough has been looked at."""
+        for item in items:
+            self.left -= 1
+            if self.left <= 0:
+                return
+            if fits(item):
+                yield item
 
 
 class _Drawing(Search):

@@ -11,7 +11,7 @@ from tensaur.rules import ALL_RULES
 from tests.synth.mutations import FEWEST, Mutant
 from tests.synth.sweep import Judgement, judge, mutants_of
 
-SAMPLE = 40  # mutants that are judged in the quick test
+SAMPLE = 20  # mutants that are judged in the quick test
 
 
 def _sample() -> list[object]:
