@@ -7,15 +7,23 @@ from pathlib import Path
 import pytest
 
 from tensaur.cli import main
-from tensaur.errors import UnsoundRule
+from tensaur.cost.objective import METRICS, objective
+from tensaur.cost.pricer import pricer_for
+from tensaur.errors import UnsoundRule, UsageError
+from tensaur.ir.types import DType, Fact, TensorType
+from tensaur.ops import Relu
 from tensaur.options import Options
 from tensaur.rulefile import load_rules
+from tensaur.userfile import names_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMANDS = ("optimize", "compare", "inspect", "demo", "rules list", "rules show", "rules verify")
+COMMANDS = (
+    *("optimize", "compare", "inspect", "demo", "rules list", "rules show", "rules verify"),
+    *("costs show", "costs measure", "costs export", "costs import", "costs clear"),
+)
 
 
 def blocks(path, language):
@@ -78,16 +86,29 @@ def test_the_tour_shows_the_graphs_of_the_example(capsys):
     assert [graph for graph in graphs if graph not in out] == []
 
 
-def test_flags_of_the_readme_exist(capsys, monkeypatch):
+@pytest.mark.parametrize("page", ["README.md", "docs/costs.md"])
+def test_flags_of_the_pages_exist(page, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     known = ""
     for command in COMMANDS:
         assert main([*command.split(), "--help"]) == 0
         known += capsys.readouterr().out
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - {"--version", "--help"}
-    assert flags, "the README shows the command line"
+    assert flags, "the page shows the command line"
     assert {flag for flag in flags if flag not in known} == set()
+
+
+def test_costs_of_the_page_on_costs(tmp_path):
+    text = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+    for given in re.findall(r'--cost "([^"]+)"', text):
+        assert Options(cost=given).objective.factors
+    assert all(f"| `{metric}` |" in text for metric in METRICS)
+    (code,) = blocks(ROOT / "docs" / "costs.md", "python")
+    (tmp_path / "mine.py").write_text(code, encoding="utf-8")
+    own = names_of(tmp_path / "mine.py", UsageError)["elements"]
+    x = Fact(TensorType(DType.FLOAT32, (3, 4)))
+    assert pricer_for(objective(own)).price(Relu(), [x], x) == 12
 
 
 def test_defaults_of_the_readme_are_those_of_the_options():

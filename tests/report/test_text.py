@@ -1,9 +1,11 @@
 import math
+from dataclasses import replace
 
 import pytest
 
 from tensaur import report
 from tensaur.comparison import SideBySide
+from tensaur.cost.metrics import Metrics
 from tensaur.report.text import amount, duration
 from tensaur.result import Latency
 from tensaur.runtime.compare import Comparison, Difference
@@ -98,3 +100,22 @@ def test_a_comparison_says_what_differs():
     text = report.side_by_side_text(SideBySide("inputs x and z"), "a", "b")
     assert "not equal: inputs x and z" in text
     assert "latency" not in text
+
+
+def test_metrics_before_and_after_and_limits():
+    before = Metrics(flops=2_000, bytes=5_000, launches=12, size=100, peak_memory=7_000)
+    after = replace(before, flops=1_000, launches=8)
+    text = report.result_text(
+        small_result(
+            metrics_before=before, metrics_after=after, limits=("a candidate was dropped",)
+        )
+    )
+    line = "flops 2.00 kFLOP -> 1.00 kFLOP, bytes 5.00 kB, launches 12 -> 8, size 100 B, peak memory 7.00 kB"
+    assert f"  metrics    {line}\n" in text
+    assert "  limit      a candidate was dropped\n" in text
+
+
+def test_the_unit_of_a_combination_is_its_text():
+    assert amount(1_234_567.5, "latency + 0.1*bytes") == "1.23 M (latency + 0.1*bytes)"
+    assert amount(2.5, "mine") == "2.5 (mine)"
+    assert amount(2e6, "size") == "2.00 MB"

@@ -69,9 +69,10 @@ def _latency_line(result: Result) -> str:
 
 def _metrics_line(before: Metrics, after: Metrics) -> str:
     pairs = ((name, value, getattr(after, name)) for name, value in asdict(before).items())
+    units = {"launches": ""}  # the name says it
     return ", ".join(
-        f"{name.replace('_', ' ')} {amount(was, name)}"
-        + (f" -> {amount(now, name)}" if now != was else "")
+        f"{name.replace('_', ' ')} {amount(was, units.get(name, name))}"
+        + (f" -> {amount(now, units.get(name, name))}" if now != was else "")
         for name, was, now in pairs
     )
 
@@ -122,7 +123,7 @@ def amount(value: float, unit: str = "") -> str:
     if unit == "ns":
         return duration(value * 1e-9)
     if unit not in _UNITS:
-        return f"{value:,.6g} ({unit})"
+        return f"{amount(value)} ({unit})"
     name = _UNITS[unit]
     for scale, prefix in _AMOUNTS if unit != "launches" else ():
         if abs(value) >= scale:
