@@ -9,7 +9,20 @@ from tensaur.cost.store import Store
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.operator import infer_fact
 from tensaur.ir.types import DType, Fact, Known, TensorType
-from tensaur.ops import Add, Conv, Div, Erf, Exp, MatMul, Mul, Relu, Softmax, Transpose
+from tensaur.ops import (
+    Add,
+    Conv,
+    Div,
+    Erf,
+    Exp,
+    MatMul,
+    Mul,
+    Relu,
+    Shape,
+    Slice,
+    Softmax,
+    Transpose,
+)
 from tensaur.runtime.choice import RUNTIME
 from tensaur.runtime.protocol import Kernel, Settings
 
@@ -67,6 +80,9 @@ CASES = {
         joint(Transpose((2, 1, 0)), [fact(4, 32, 64)], MatMul(), [fact(64, 4, 32)], first=False),
         False,
     ),
+    "no more than a shape": (joint(Erf(), [fact(4, 32)], Shape(0, None)), False),
+    # At smaller sizes the slice would be the whole.
+    "slice": (joint(Erf(), [fact(4, 512)], Slice((0,), (64,), (1,), (1,))), False),
     "nothing": (joint(Erf(), [fact(4, 32)], Div(), [fact(4, 32)]), False),
 }
 

@@ -170,7 +170,8 @@ class Fusions:
         if any(count is None or count == _REFUSED for count in counts):
             return usual
         whole, inner, outer = (count or 0 for count in counts)
-        return whole < inner + outer
+        # What needs no kernel at all, such as the shape of a result, is not computed but known.
+        return 0 < whole < inner + outer
 
     def _count(self, query: Query) -> int | None:
         item = self._kind(query)
@@ -215,18 +216,30 @@ class Fusions:
     def _representative(self, query: Query) -> Canonical | None:
         facts = tuple(static_fact(fact, self.sizes) for fact in query.facts)
         for some in (_small(facts), facts):
+            graph = replace(query, facts=some).graph()
             try:
-                item = canonical(replace(query, facts=some).graph(), {})
-                hollow = any(0 in _dims(fact) for fact in item.graph.facts)
+                # Some operators need the sizes that they have, or do nothing at others.
+                if _changes(graph) != _changes(replace(query, facts=facts).graph()):
+                    continue
+                item = canonical(graph, {})
             except (Unpriceable, TypeMismatch):
                 continue
-            # Some operators need the sizes that they have, or leave nothing of smaller ones.
-            if not hollow and _weight_nbytes(item.graph) <= _MOST_NBYTES:
+            if _weight_nbytes(item.graph) <= _MOST_NBYTES:
                 opsets = ",".join(
                     f"{name}:{number}" for name, number in sorted(self.opsets.items())
                 )
                 return replace(item, signature=f"{item.signature} @{opsets}")
         return None
+
+
+def _changes(graph: Graph) -> list[tuple[bool, bool]]:
+    """Return of each operator whether its result has the shape of its first input, and no elements."""
+    shapes = [_dims(fact) for fact in graph.facts]
+    return [
+        (shapes[place] == shapes[node.inputs[0]], 0 in shapes[place])
+        for place, node in enumerate(graph.nodes)
+        if node.inputs
+    ]
 
 
 def _small(facts: Sequence[Fact]) -> tuple[Fact, ...]:
