@@ -129,6 +129,15 @@ def test_operators_on_constants_belong_to_no_kernel():
     assert computed(kernels(nodes, (4,), weights={"w": weight(4)})) == [("y",)]
 
 
+def test_initialisers_listed_as_inputs_are_constants_in_old_models_alone():
+    nodes = [node("Abs", ["w"], ["e"]), node("Conv", ["x", "e"], ["c"])]
+    nodes.append(node("Relu", ["c"], ["y"]))
+    whole = built(nodes, (1, 16, 4, 4), weights={"w": weight(16, 16, 1, 1)}, w=(16, 16, 1, 1))
+    assert computed(RUNTIME.kernels(whole)) == [("e",), ("c", "y")]
+    whole.ir_version = 3
+    assert computed(RUNTIME.kernels(whole)) == [("c", "y")]
+
+
 def test_of_equal_operators_the_first_is_named():
     nodes = [
         node("Exp", ["x"], ["a"]),

@@ -62,26 +62,26 @@ def dumped(model: Model, settings: Settings, prepare: Any) -> Iterator[Dump]:
             prepare(options)
 
         session = open_session(model, settings, prepare_all)
-        yield Dump(session, _graph_in(Path(folder) / _MODEL))
+        yield Dump(session, _model_in(Path(folder) / _MODEL).graph)
 
 
-def given_graph(model: Model) -> Any:
-    """Return the GraphProto of a model as it was given."""
+def given_model(model: Model) -> Any:
+    """Return the ModelProto of a model as it was given; data in other files stay there."""
     import onnx  # noqa: PLC0415  # heavy: imported when used
 
     if isinstance(model, InFolder):
-        return given_graph(model.model)
+        return given_model(model.model)
     if isinstance(model, (bytes, bytearray)):
-        return onnx.ModelProto.FromString(bytes(model)).graph
+        return onnx.ModelProto.FromString(bytes(model))
     if isinstance(model, onnx.ModelProto):
-        return model.graph
-    return _graph_in(Path(model))
+        return model
+    return _model_in(Path(model))
 
 
-def _graph_in(path: Path) -> Any:
+def _model_in(path: Path) -> Any:
     import onnx  # noqa: PLC0415  # heavy: imported when used
 
     try:
-        return onnx.load(str(path), load_external_data=False).graph
+        return onnx.load(str(path), load_external_data=False)
     except Exception as error:
         raise RuntimeFailure(f"{path.name}: cannot be read: {error}") from error

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tensaur.errors import RuntimeFailure
 from tensaur.runtime.ort.blocked import is_blocked, renamed
-from tensaur.runtime.ort.dump import NAMING_LEVEL, dumped, given_graph, optimised_graph
+from tensaur.runtime.ort.dump import NAMING_LEVEL, dumped, given_model, optimised_graph
 from tensaur.runtime.ort.matching import matched
 from tensaur.runtime.ort.steps import Steps
 from tensaur.runtime.protocol import Feeds, Kernel, Model, Settings
@@ -26,6 +26,8 @@ from tensaur.runtime.stopwatch import LOW_QUANTILE, latency, meter_for
 
 FloatArray = NDArray[np.float64]
 
+# The first IR version in which a caller may override initialisers that are listed as inputs.
+_OVERRIDABLE = 4
 # Runs that are not counted: the first ones allocate.
 _WARM_RUNS = 2
 # The profiler keeps at most a million events; this also bounds the time to read them.
@@ -67,7 +69,9 @@ def _kernels(model: Model, settings: Settings, graph: Any) -> tuple[Kernel, ...]
     steps = optimised.steps
     if is_blocked(optimised):
         steps = renamed(optimised, Steps.of(optimised_graph(model, settings, NAMING_LEVEL)))
-    return matched(Steps.of(given_graph(model)), steps, optimised.given)
+    given = given_model(model)
+    whole = Steps.of(given.graph, fixed=given.ir_version < _OVERRIDABLE)
+    return matched(whole, steps, optimised.given)
 
 
 @dataclass(frozen=True, slots=True)

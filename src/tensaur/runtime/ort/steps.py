@@ -62,13 +62,16 @@ class Steps:
     constants: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, graph: Any) -> Steps:
-        """Read a GraphProto; the data of large initialisers are not looked at."""
+    def of(cls, graph: Any, *, fixed: bool = False) -> Steps:
+        """Read a GraphProto; the data of large initialisers are not looked at.
+
+        `fixed` says that initialisers are constants even if they are listed as inputs.
+        """
         inputs = [item.name for item in graph.input]
         stored = [item.name for item in graph.initializer]
         stored += [item.values.name for item in graph.sparse_initializer]
         found = cls([_step(node) for node in graph.node], frozenset((*inputs, *stored)))
-        found.constants = set(stored) - set(inputs)
+        found.constants = set(stored) - set(() if fixed else inputs)
         found._number(_contents(graph))
         return found
 
