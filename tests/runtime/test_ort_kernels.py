@@ -94,6 +94,20 @@ def test_names_survive_the_blocked_layout_of_convolutions():
     assert added == ["ReorderInput", "ReorderOutput"]
 
 
+def test_a_normalisation_in_a_blocked_layout_is_found_again():
+    nodes = [
+        node("AveragePool", ["x"], ["a"], kernel_shape=[2, 2]),
+        node("BatchNormalization", ["a", "scale", "bias", "mean", "variance"], ["n"]),
+        node("Relu", ["n"], ["r"]),
+        node("MaxPool", ["r"], ["y"], kernel_shape=[2, 2]),
+    ]
+    names = ("scale", "bias", "mean", "variance")
+    weights = {name: np.abs(weight(16)) + 1 for name in names}
+    found = kernels(nodes, (1, 16, 8, 8), weights=weights)
+    assert computed(found) == [("a",), ("n", "r"), ("y",)]
+    assert [kernel.kind for kernel in found if kernel.computes][1] == "Conv"
+
+
 def test_a_product_with_a_bias_is_one_kernel_and_what_was_added_computes_nothing():
     nodes = [node("MatMul", ["x", "w"], ["m"]), node("Add", ["m", "b"], ["y"])]
     found = kernels(nodes, (2, 8, 16), weights={"w": weight(16, 4), "b": weight(4)})

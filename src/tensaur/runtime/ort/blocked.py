@@ -16,7 +16,8 @@ DOMAIN = "com.microsoft.nchwc"
 # Kernels that only change the layout.
 REORDERS = frozenset(("ReorderInput", "ReorderOutput"))
 
-_SUFFIX = "_nchwc"
+# A normalisation becomes a convolution.
+_SUFFIXES = ("_bn_nchwc", "_nchwc")
 # The input of a blocked convolution that is added to its result.
 _SUM = 3
 
@@ -45,18 +46,33 @@ class _Renaming:
         for step in steps:
             step = replace(step, reads=tuple(self._named(name) for name in step.reads))
             if step.kind in REORDERS:
-                self.name_of[step.writes[0]] = step.reads[0]
+                self._reorder(step)
             elif not all(name in self.known for name in step.writes if name):
                 self._find(step)
-            result.append(replace(step, writes=tuple(self._named(name) for name in step.writes)))
-        return result
+            result.append(step)
+        return [
+            replace(
+                step,
+                reads=tuple(map(self._named, step.reads)),
+                writes=tuple(map(self._named, step.writes)),
+            )
+            for step in result
+        ]
+
+    def _reorder(self, step: Step) -> None:
+        """Take both sides of a change of layout for one value, under the name that is known."""
+        (old, *_), (new, *_) = step.reads, step.writes
+        if old in self.known or new not in self.known:
+            self.name_of[new] = old
+        else:
+            self.name_of[old] = new
 
     def _named(self, value: str) -> str:
         return self.name_of.get(value, value)
 
     def _find(self, step: Step) -> None:
-        value = step.name.removesuffix(_SUFFIX)
-        at = self.plain.maker.get(value) if value != step.name else None
+        called = (step.name.removesuffix(suffix) for suffix in _SUFFIXES)
+        at = next((self.plain.maker[name] for name in called if name in self.plain.maker), None)
         if at is None:
             at = next((item for item in self._readers(step) if self._is_like(step, item)), None)
         if at is None:
