@@ -87,9 +87,9 @@ class Case:
 class Price:
     """The cost of the network as it is, of the best graph found, and what no graph is below."""
 
-    before: int
-    cost: int
-    bound: int
+    before: float
+    cost: float
+    bound: float
 
 
 @dataclass(frozen=True, slots=True)

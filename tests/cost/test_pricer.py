@@ -74,7 +74,11 @@ def test_latency_is_measured_into_the_given_store(tmp_path: Path, monkeypatch: p
     x = tensor(4, 4)
     found = prices.quote(ops.Relu(), [x], x)
     assert found.kind is PriceKind.MEASURED and found.amount > 0
-    assert prices.measured.store.path == path and Store(path).count() == 1
+    assert (
+        prices.measured is not None
+        and prices.measured.store.path == path
+        and Store(path).count() == 1
+    )
 
 
 def test_both_names_of_the_onnx_domain_are_one(monkeypatch):
