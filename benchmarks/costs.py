@@ -99,15 +99,16 @@ def costs(entry: Entry, count: int, seconds: float, seed: int = 0) -> Costs:
         )
         found.seconds = [result.time(item) for item in range(len(paths))]
         found.pairs = list(_pairs(result, len(paths)))
-        graphs = [onnx_io.read(path).graph for path in paths]
+        sources = [onnx_io.read(path) for path in paths]
+        graphs = [source.graph for source in sources]
         weights = sum(data.nbytes for data in graphs[0].constants.values())
         pricer = measured_cost(
             Store(Path(folder) / "costs.sqlite"),
-            opsets={"": onnx_io.read(paths[0]).opset},
+            opsets={"": sources[0].opset},
             weight_nbytes=weights,
         )
         start = time.perf_counter()
-        fused = [ask(pricer, path, Settings()) for path in paths]
+        fused = [ask(pricer, source, Settings()) for source in sources]
         found.predicted["isolated"] = [_predict(graph, pricer, Fused()) for graph in graphs]
         found.predicted["fused"] = _predictions(graphs, pricer, fused)
         found.profiling = time.perf_counter() - start
