@@ -90,7 +90,17 @@ def test_an_axiom_is_called_one():
 # What is wrong.
 
 
-@pytest.mark.parametrize("rule", named(WRONG))
+# Wrong only for attributes so rare that the cases may not show them; then the test refutes them.
+RARELY_WRONG = ("composed-in-wrong-order", "any-group")
+
+
+@pytest.mark.parametrize("rule", named(rule for rule in WRONG if rule.name in RARELY_WRONG))
+def test_rarely_wrong_rule_is_refuted_whatever_its_cases_show(rule):
+    (report,) = prove([rule], seconds=5)
+    assert report.status is Status.REFUTED
+
+
+@pytest.mark.parametrize("rule", named(rule for rule in WRONG if rule.name not in RARELY_WRONG))
 def test_wrong_rule_is_not_proved_by_saturation(rule):
     drawn = cases(rule)
     assert drawn
@@ -117,7 +127,8 @@ def test_a_counterexample_is_found_where_nothing_is_tested_yet():
 
 @pytest.mark.slow
 def test_wrong_rules_are_not_proved_however_long_it_takes():
-    reports = prove(WRONG, seconds=400, tested=unrefuted(WRONG))
+    shown = [rule for rule in WRONG if rule.name not in RARELY_WRONG]
+    reports = prove(shown, seconds=400, tested=unrefuted(shown))
     assert {report.status for report in reports} == {Status.UNKNOWN}
     reports = prove(WRONG, seconds=400)
     assert {report.status for report in reports} == {Status.REFUTED}
