@@ -29,11 +29,11 @@ from benchmarks.tables import Table
 from benchmarks.variants import variants
 from tensaur import onnx_io
 from tensaur.cost.feedback import Feedback
-from tensaur.cost.fusion import Fused, ask
 from tensaur.cost.learning import learn
 from tensaur.cost.measured import MeasuredCost
+from tensaur.cost.prediction import predicted
 from tensaur.cost.pricer import measured_cost
-from tensaur.cost.single import Stopwatch
+from tensaur.cost.query import never
 from tensaur.cost.store import Store
 from tensaur.egraph.egraph import EGraph
 from tensaur.errors import RuntimeFailure
@@ -43,7 +43,6 @@ from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
 from tensaur.ir.graph import Graph
 from tensaur.runtime.choice import RUNTIME
-from tensaur.runtime.protocol import Settings
 from tensaur.runtime.timing import Limits, RaceResult, estimate, race
 
 PRICES = ("isolated", "fused", "feedback")
@@ -108,9 +107,10 @@ def costs(entry: Entry, count: int, seconds: float, seed: int = 0) -> Costs:
             weight_nbytes=weights,
         )
         start = time.perf_counter()
-        fused = [ask(pricer, source, Settings()) for source in sources]
-        found.predicted["isolated"] = [_predict(graph, pricer, Fused()) for graph in graphs]
-        found.predicted["fused"] = _predictions(graphs, pricer, fused)
+        found.predicted["isolated"] = [_isolated(graph, pricer) for graph in graphs]
+        kernels = [RUNTIME.kernels(path) for path in paths]
+        every = list(zip(graphs, kernels, strict=True))
+        found.predicted["fused"] = [predicted(pricer, *each) for each in every]
         found.profiling = time.perf_counter() - start
         found.signatures = pricer.tally.measured
         # The network itself is what a user has: feedback begins there.
@@ -118,32 +118,23 @@ def costs(entry: Entry, count: int, seconds: float, seed: int = 0) -> Costs:
         found.held = [item for item in range(len(paths)) if item not in seen]
         feedback = Feedback()
         for item in seen:
-            kernels = RUNTIME.profile(paths[item], feeds, Settings(), PROFILE_SECONDS)
-            learn(feedback, pricer, graphs[item], kernels)
-        pricer.use(feedback)
-        found.predicted["feedback"] = _predictions(graphs, pricer, fused)
+            profile = RUNTIME.profile(paths[item], feeds, seconds=PROFILE_SECONDS)
+            learn(feedback, pricer, graphs[item], profile)
+        found.predicted["feedback"] = [predicted(pricer, *each, feedback) for each in every]
         return found
 
 
-def _predictions(
-    graphs: Sequence[Graph], pricer: MeasuredCost, fused: Sequence[Fused]
-) -> list[float]:
-    return [_predict(graph, pricer, each) for graph, each in zip(graphs, fused, strict=True)]
-
-
-def _predict(graph: Graph, pricer: MeasuredCost, fused: Fused) -> float:
-    """Return the predicted seconds of one run, with what running any model costs."""
+def _isolated(graph: Graph, pricer: MeasuredCost) -> float:
+    """Return the seconds that all operators take, each of them alone."""
     egraph = EGraph()
-    root = egraph.load(graph)
-    space = Space(egraph, root, graph.constants, fused.fuses, together=fused.together)
+    space = Space(egraph, egraph.load(graph), graph.constants, never)
 
     def solve(problem: Problem, final: bool) -> Solution:
-        return extract(problem, "ilp" if final else "dag", seconds=10.0)
+        return extract(problem, "dag")
 
-    refined = Refinement(space, pricer, time.perf_counter, math.inf).run(
-        solve, None, loaded_only=True
-    )
-    return refined.cost * 1e-9 + Stopwatch().overhead(len(graph.inputs))
+    refinement = Refinement(space, pricer, time.perf_counter, math.inf)
+    refined = refinement.run(solve, None, loaded_only=True)
+    return refined.cost * 1e-9 + pricer.stopwatch.overhead(len(graph.inputs))
 
 
 def _pairs(result: RaceResult, count: int) -> list[tuple[int, int, float]]:

@@ -13,17 +13,19 @@ from tensaur.cost.canonical import Unpriceable, canonical
 from tensaur.cost.fusion import ask
 from tensaur.cost.measured import MeasuredCost
 from tensaur.cost.model import is_view, runs
+from tensaur.cost.prediction import predicted
 from tensaur.cost.pricer import measured_cost
 from tensaur.cost.sizes import check_given, graph_sizes, named_sizes
 from tensaur.cost.store import Entry, Store, default_path
 from tensaur.cost.summary import Figures, figures
 from tensaur.egraph.egraph import EGraph
-from tensaur.errors import TypeMismatch
+from tensaur.errors import RuntimeFailure, TypeMismatch
 from tensaur.extract.space import Space
 from tensaur.ir.graph import Graph
 from tensaur.onnx_io.source import Source
 from tensaur.options import Options
-from tensaur.runtime.protocol import Settings
+from tensaur.runtime.choice import RUNTIME
+from tensaur.runtime.protocol import InFolder, Settings
 
 Say = Callable[[str], None]
 
@@ -33,7 +35,8 @@ class Profile:
     """What pricing a model took, and what came of it.
 
     `signatures` were distinct; `measured` now, `stored` before; `estimated` is what could not be measured
-    or for which there was no time. `entries` hold the measured ones.
+    or for which there was no time. `entries` hold the measured ones. `predicted` is the latency in seconds
+    that follows, None if the runtime refuses the model.
     """
 
     signatures: int
@@ -44,6 +47,7 @@ class Profile:
     spread: Figures | None
     entries: tuple[Entry, ...]
     sizes: Mapping[str, int]
+    predicted: float | None
 
 
 def profile(source: Source, options: Options, say: Say = lambda message: None) -> Profile:
@@ -76,6 +80,7 @@ def profile(source: Source, options: Options, say: Say = lambda message: None) -
         spread=figures([entry.stored.spread for entry in measured]),
         entries=tuple(measured),
         sizes=named_sizes(source.graph, sizes),
+        predicted=_predicted(source, prices, options.threads),
     )
 
 
@@ -100,3 +105,13 @@ def _is_measured(graph: Graph) -> bool:
     """Tell whether a graph has a price of its own: it runs, and does more than change a shape."""
     constant = all(graph.facts[output.node].constant for output in graph.outputs)
     return not constant and any(runs(node.op) and not is_view(node.op) for node in graph.nodes)
+
+
+def _predicted(source: Source, prices: MeasuredCost, threads: int) -> float | None:
+    try:
+        kernels = RUNTIME.kernels(
+            source.path or InFolder(source.proto, source.folder), Settings(threads=threads)
+        )
+    except RuntimeFailure:
+        return None
+    return predicted(prices, source.graph, kernels)

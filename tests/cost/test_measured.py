@@ -41,6 +41,9 @@ class FakeStopwatch:
         )
         return Timed(seconds, 0.25)
 
+    def overhead(self, inputs):
+        return 1e-6
+
 
 def model(watch, store=None, **options):
     return MeasuredCost(

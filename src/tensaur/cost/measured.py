@@ -40,6 +40,9 @@ class Measure(Protocol):
     def measure(self, graph: Graph) -> Timed:
         """Return the seconds of one run; RuntimeFailure or Unpriceable if it cannot be run."""
 
+    def overhead(self, inputs: int) -> float:
+        """Return the seconds of running a model with this many inputs and no operator."""
+
 
 @dataclass(slots=True)
 class Tally:

@@ -41,6 +41,8 @@ def profile_text(found: Profile, source: str, top: Sequence[Entry]) -> str:
         ("seconds", f"{found.seconds:.2f}"),
         ("spread", "nothing was measured" if found.spread is None else _shares(found.spread)),
     ]
+    if found.predicted is not None:
+        rows.append(("predicted", f"{duration(found.predicted)} for one run"))
     sizes = ", ".join(f"{name}={size}" for name, size in sorted(found.sizes.items()))
     if sizes:
         rows.append(("sizes", f"{sizes} (set others with --dim)"))
