@@ -24,7 +24,7 @@ ONE_WAY = [(rule, one) for rule in ALL_RULES for one in rule.directed()]
 def test_rule_fires_in_engine(rule: Rule, one_way: Rule):
     sampled = one_way if rule.group is None else directions(rule)[0]
     for instance, _ in applications(sampled, seed=5, attempts=20_000):
-        if _distinct(instance) and not _is_folded(instance):
+        if _distinct(instance) and _has_ranks(instance) and not _is_folded(instance):
             break
     else:
         pytest.fail("no instance")
@@ -37,6 +37,12 @@ def test_rule_fires_in_engine(rule: Rule, one_way: Rule):
 
 def _distinct(instance: Instance) -> bool:
     return len(set(instance.finds)) == len(instance.finds)
+
+
+def _has_ranks(instance: Instance) -> bool:
+    """Tell whether all ranks are known: without, two forms may have types that nothing shows to be equal."""
+    types = (leaf.fact.type for leaf in instance.leaves.values())
+    return all(kind.shape is not None for kind in types if isinstance(kind, TensorType))
 
 
 def _is_folded(instance: Instance) -> bool:
