@@ -23,7 +23,6 @@ import onnx
 
 from benchmarks.apart import apart
 from benchmarks.environment import environment, environment_text
-from benchmarks.models.entry import Entry
 from benchmarks.models.networks import PAPERS
 from benchmarks.tables import Table
 from benchmarks.variants import variants
@@ -84,8 +83,9 @@ class Costs:
         return self.held if prices == "feedback" else range(len(self.seconds))
 
 
-def costs(entry: Entry, count: int, seconds: float, seed: int = 0) -> Costs:
+def costs(name: str, count: int, seconds: float, seed: int = 0) -> Costs:
     """Predict and measure one network and `count` variants."""
+    (entry,) = (item for item in PAPERS if item.name == name)
     with tempfile.TemporaryDirectory(prefix="tensaur-") as folder:
         paths = [entry.place(Path(folder) / "original.onnx")]
         for number, model in enumerate(variants(onnx_io.read(paths[0]), count, seed)):
@@ -194,14 +194,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     names = QUICK if given.quick else given.networks
     rows = []
-    for entry in PAPERS:
-        if entry.name not in names:
-            continue
-        print(f"{entry.name} ...", file=sys.stderr, flush=True)
+    for name in names:
         try:
-            rows.append(apart(costs, entry, given.variants, given.seconds))
+            rows.append(apart(costs, name, given.variants, given.seconds))
         except RuntimeFailure as error:
-            print(f"{entry.name}: {error}", file=sys.stderr, flush=True)
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+            continue
+        print(tables(rows[-1:])[0].text(), file=sys.stderr, flush=True)
     about = environment_text(environment(("tensaur", "onnxruntime", "numpy")))
     found = tables(rows)
     texts = [item.markdown() if given.markdown else item.text() for item in found]
