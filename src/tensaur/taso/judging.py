@@ -10,12 +10,12 @@ from enum import Enum
 from tensaur.errors import RuleError
 from tensaur.ir.rule import Rule
 from tensaur.proving.cases import Applied
-from tensaur.proving.proofs import Proof, Report, Status
+from tensaur.proving.proofs import Proof, Report
 from tensaur.proving.prove import prove
 from tensaur.proving.saturate import Clock
 from tensaur.synth.counterexample import Counterexample
 from tensaur.synth.trial import Trial
-from tensaur.synth.verify import verify
+from tensaur.synth.verify import Coverage, Verification, verify
 from tensaur.taso.drawing import drawn
 from tensaur.taso.equation import Equation, Unstated, equation
 from tensaur.taso.narrowing import forms
@@ -190,6 +190,7 @@ class _Judging:
     seconds: float | None
     clock: Clock
     _agreed: dict[str, list[Applied]] = field(default_factory=dict)
+    _tested: dict[str, Verification] = field(default_factory=dict)
 
     def run(self) -> None:
         """Answer for every candidate."""
@@ -205,7 +206,10 @@ class _Judging:
             agreed = _run(trial, candidate.statement)
             wrong = trial.counterexample()
             if wrong is None:
-                self._agreed[candidate.form.name] = agreed
+                name = candidate.form.name
+                covered = (Coverage(name, tuple(trial.tested)),)
+                self._agreed[name] = agreed
+                self._tested[name] = Verification(name, covered, None)
                 return True
             refuted = Answer(candidate.form, Outcome.REFUTED, len(agreed), counterexample=wrong)
             candidate.answer(refuted)
@@ -218,7 +222,11 @@ class _Judging:
         proved = {report.rule: report for report in self._reports(wanted)}
         for rule in rules:
             report = proved.get(rule.name)
-            yield self._verified(rule) if report is None else self._proved(rule, report)
+            if report is not None and report.is_proved:
+                instances = len(self._agreed[rule.name])
+                yield Answer(rule, Outcome.PROVED, instances, report.proofs)
+            else:
+                yield self._verified(rule, report)
 
     def _reports(self, rules: Sequence[Rule]) -> tuple[Report, ...]:
         if not rules or self.seconds is None:
@@ -227,6 +235,7 @@ class _Judging:
         reports = prove(
             rules,
             seconds=self.seconds,
+            tested=self._tested,
             instances=self._agreed,
             say=self.say,
             clock=self.clock,
@@ -234,14 +243,8 @@ class _Judging:
         self.seconds = max(0.0, self.seconds - (self.clock() - start))
         return reports
 
-    def _proved(self, rule: Rule, report: Report) -> Answer:
-        instances = len(self._agreed[rule.name])
-        outcome = Outcome.PROVED if report.is_proved else Outcome.TESTED
-        if report.status is Status.REFUTED:
-            outcome = Outcome.REFUTED
-        return Answer(rule, outcome, instances, report.proofs, report.counterexample, report.reason)
-
-    def _verified(self, rule: Rule) -> Answer:
+    def _verified(self, rule: Rule, report: Report | None) -> Answer:
+        """Test a rule in full; `report` says why it is not proved."""
         self.say(f"verifying {rule.name}")
         found = verify(rule)
         instances = len(self._agreed[rule.name]) + found.instances
@@ -249,7 +252,9 @@ class _Judging:
             return Answer(rule, Outcome.REFUTED, instances, counterexample=found.counterexample)
         if not instances:
             return Answer(rule, Outcome.UNKNOWN, reason=_NO_INSTANCE)
-        return Answer(rule, Outcome.TESTED, instances)
+        if report is None:
+            return Answer(rule, Outcome.TESTED, instances)
+        return Answer(rule, Outcome.TESTED, instances, report.proofs, reason=report.reason)
 
 
 def _run(trial: Trial, statement: Statement) -> list[Applied]:
