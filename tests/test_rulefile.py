@@ -83,6 +83,10 @@ def test_rules_are_read_without_being_verified(tmp_path):
         (HEAD + 'RULES = (Rule("mine-free", neg(x), y),)', "y is not bound"),
         (HEAD + "RULES = (add(x),)", "1 inputs given"),
         (SOUND + "RULES = RULES * 2", "'mine-negate-twice' is taken"),
+        (HEAD + "RULES = (Rule(5, neg(neg(x)), x),)", "name 5 is not a word"),
+        (HEAD + 'RULES = (Rule("", neg(neg(x)), x),)', "name '' is not a word"),
+        (HEAD + 'RULES = (Rule("mine\\nnegate", neg(neg(x)), x),)', "is not a word"),
+        (HEAD + 'RULES = (Rule("mine-none", neg(neg(x)), None),)', "mine-none cannot be verified"),
     ],
 )
 def test_a_broken_file_is_refused_in_one_line(tmp_path, text, fault):
@@ -109,18 +113,19 @@ def test_a_file_that_ends_the_program_is_refused(tmp_path, text):
         load_rules(write(tmp_path, text))
 
 
-def test_a_condition_that_fails_is_the_rule_s_fault(tmp_path):
+@pytest.mark.parametrize("raised", ['RuntimeError("boom")', 'SystemExit("boom")'])
+def test_a_condition_that_fails_is_the_rule_s_fault(tmp_path, raised):
     text = (
         HEAD
-        + """
+        + f"""
 from tensaur.ir.term import derived
 
 @derived
 def fails(x) -> bool:
-    raise RuntimeError("boom")
+    raise {raised}
 
 RULES = (Rule("mine-negate-twice", neg(neg(x)), x, when=(fails(x),)),)
 """
     )
-    with pytest.raises(RuleError, match="mine-negate-twice cannot be verified: RuntimeError: boom"):
+    with pytest.raises(RuleError, match=r"mine-negate-twice cannot be verified: \w+: boom"):
         load_rules(write(tmp_path, text))

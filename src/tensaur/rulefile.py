@@ -61,6 +61,8 @@ def read_rules(path: Path, taken: Sequence[str] = ()) -> tuple[Rule, ...]:
     rules = _run(path)
     names = set(taken)
     for rule in rules:
+        if not _is_word(rule.name):
+            raise RuleError(f"{path}: the rule name {rule.name!r} is not a word")
         if rule.name in names:
             raise RuleError(f"{path}: the rule name {rule.name!r} is taken")
         names.add(rule.name)
@@ -71,11 +73,17 @@ def verified(path: Path, rule: Rule, seed: int = 0, trials: int = 60) -> Verific
     """Verify a rule of a file; RuleError if its conditions or attributes fail."""
     try:
         return verify(rule, seed, trials)
-    except TensaurError:
+    except KeyboardInterrupt:
         raise
-    except Exception as error:  # conditions and computed attributes are the user's code too
-        fault = f"{type(error).__name__}: {error}"
+    except BaseException as error:  # conditions are the user's code too: sys.exit as well
+        own = isinstance(error, TensaurError)
+        fault = str(error) if own else f"{type(error).__name__}: {error}"
         raise RuleError(f"{path}: rule {rule.name} cannot be verified: {fault}") from error
+
+
+def _is_word(name: object) -> bool:
+    """Tell whether a name can stand in a line of text and be asked for in one argument."""
+    return isinstance(name, str) and name.isprintable() and len(name.split()) == 1
 
 
 def _run(path: Path) -> tuple[Rule, ...]:

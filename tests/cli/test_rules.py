@@ -105,6 +105,14 @@ def test_a_condition_that_fails_is_named(run, tmp_path):
     assert "rule mine-fails cannot be verified: RuntimeError: boom" in done.error
 
 
+def test_a_file_without_rules_is_refused(run, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("RULES = ()\n", encoding="utf-8")
+    done = run("rules", "verify", path)
+    assert done.code == 1
+    assert "mine.py: holds no rules" in done.error
+
+
 def test_the_library_is_verified_by_prefix(run):
     done = run(
         "rules", "verify", "--library", "--only", "elementwise-negate-twice", "--trials", "5"

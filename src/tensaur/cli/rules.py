@@ -15,7 +15,7 @@ from tensaur.cli import options as given
 from tensaur.cli import taso
 from tensaur.cli.optimize import Math
 from tensaur.cli.progress import Say, progress
-from tensaur.errors import UsageError
+from tensaur.errors import RuleError, UsageError
 from tensaur.ir.rule import Rule
 from tensaur.options import MATHS
 from tensaur.proving.proofs import Method, Report
@@ -118,10 +118,7 @@ def verify_rules(
         raise UsageError(f"--seconds: {seconds:g} is not above 0")
     if proving and method != "saturation":
         import_z3()
-    rules = ALL_RULES if file is None else read_rules(file, _taken())
-    chosen = [rule for rule in rules if rule.name.startswith(only)]
-    if not chosen:
-        raise UsageError(f"--only {only}: no rule's name begins so")
+    chosen = _chosen(file, only)
     with progress(quiet) as say:
         done = _verify(chosen, _verdicts(file, chosen, seed, trials, workers), say, quiet)
         proofs = _prove(chosen, done, seed, seconds, method, say) if proving else ()
@@ -132,6 +129,17 @@ def verify_rules(
         if proofs:
             print(report.proof_summary(proofs))
     _finish(done)
+
+
+def _chosen(file: Path | None, prefix: str) -> list[Rule]:
+    """Return the rules of a file, or of the library, whose names begin with `prefix`; at least one."""
+    rules = ALL_RULES if file is None else read_rules(file, _taken())
+    if not rules:
+        raise RuleError(f"{file}: holds no rules")
+    chosen = [rule for rule in rules if rule.name.startswith(prefix)]
+    if not chosen:
+        raise UsageError(f"--only {prefix}: no rule's name begins so")
+    return chosen
 
 
 def _verdicts(
