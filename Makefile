@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 DEMO_STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-test
 BENCH_STAMP := $(VENV)/.installed-bench
+WORKERS := -n auto --dist worksteal
 
 export PIP_ROOT_USER_ACTION := ignore
 
@@ -21,10 +22,10 @@ demo: $(DEMO_STAMP) ## install, then optimise a real-shaped network and show wha
 	$(BIN)/tensaur demo
 
 test: check ## install what tests need, then lint, types, import contracts and the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(WORKERS)
 
 test-all: check ## the same with the slow tests
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest $(WORKERS) -m ""
 
 check: $(TEST_STAMP) ## lint, types and import contracts alone
 	$(BIN)/ruff format --check
