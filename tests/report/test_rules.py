@@ -31,6 +31,11 @@ def test_tried_directions_are_named_by_arrows():
     assert all(len(line) <= 80 for line in lines)
 
 
+def test_element_types_of_one_width_have_an_order():
+    text = report.verification_text(verify(Rule("mine-negate-twice", neg(neg(x)), x)))
+    assert "bf16, f16, f32, f64, i8, i16" in " ".join(text.split())
+
+
 def test_a_direction_without_instances_is_said():
     found = Verification("mine-never", (Coverage("mine-never", ()),), None)
     text = report.verification_text(found)

@@ -136,7 +136,9 @@ def _ranks(ranks: Set[int]) -> str:
 
 
 def _types(dtypes: Iterable[DType]) -> str:
-    ordered = sorted(dtypes, key=lambda item: (not item.is_float, item.value[0] == "u", item.bits))
+    ordered = sorted(
+        dtypes, key=lambda item: (not item.is_float, item.value[0] == "u", item.bits, item.value)
+    )
     return ", ".join(item.value for item in ordered)
 
 
