@@ -71,6 +71,21 @@ def same(before, after, *shapes):
         assert found.equal, found.reason
 
 
+@pytest.mark.parametrize("op", ["Add", "Max", "Sub", "Less"])
+def test_axes_reversed_of_unknown_ranks_are_not_taken_for_the_same(op):
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["a"]),
+        helper.make_node("Transpose", ["y"], ["b"]),
+        helper.make_node(op, ["a", "b"], ["z"]),
+    ]
+    inputs = [helper.make_value_info(n, helper.make_tensor_type_proto(FLOAT, None)) for n in "xy"]
+    before = model(nodes, inputs, [value("z", TensorProto.BOOL if op == "Less" else FLOAT)])
+    after = optimize(before, options=alone(cost="launches")).model
+    feeds = {"x": np.float32([[1, 2], [3, 4]]), "y": np.float32([10, 2])}
+    first, second = (open_session(item).run(feeds)["z"] for item in (before, after))
+    np.testing.assert_array_equal(first, second)
+
+
 @pytest.mark.parametrize("cost", METRICS)
 def test_work_is_removed_and_nothing_else_changes(cost):
     before = product()

@@ -226,7 +226,7 @@ def evaluate_derived(value: Any, bindings: Bindings, index: int | None = None) -
         args = [evaluate_derived(arg, bindings, index) for arg in value.args]
         try:
             result = value.function(*args)
-        except (TypeMismatch, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+        except (TypeMismatch, TypeError, ValueError, LookupError, ZeroDivisionError) as error:
             raise NotApplicable(f"{value}: {error}") from error
         if result is None:
             raise NotApplicable(f"{value} is undefined")

@@ -31,7 +31,14 @@ class Kind(Enum):
 
 
 _SCALES = {Kind.REALS: 1.5, Kind.SMALL: 1e-3, Kind.LARGE: 30.0, Kind.NAN: 1.5}
-_SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 1e-40, 3e38, -3e38, 6.5e4, 2.0, 88.8)
+# Infinities several times: some equations fail only where two inputs have the same one.
+_SPECIAL = (
+    np.nan, *[np.inf] * 3, *[-np.inf] * 2, -0.0, 0.0, 1.0, -1.0, 1e-40, 3e38, -3e38, 6.5e4, 2.0, 88.8,
+)  # fmt: skip
+
+
+# The share of values that are out of the ordinary.
+_RARE = 0.4
 
 
 def fill(kind: Kind, type_: TensorType, rng: np.random.Generator) -> Array:
@@ -49,7 +56,10 @@ def fill(kind: Kind, type_: TensorType, rng: np.random.Generator) -> Array:
 def _integers(kind: Kind, dtype: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     limits = np.iinfo(dtype.numpy)
     if kind is Kind.SPECIAL:
-        return rng.integers(limits.min, limits.max, size=shape, dtype=dtype.numpy, endpoint=True)
+        drawn = rng.integers(limits.min, limits.max, size=shape, dtype=dtype.numpy, endpoint=True)
+        ends = (limits.min, limits.max, 0, limits.min // 2, limits.max // 2 + 1)
+        extreme = rng.choice(np.array(ends, dtype=dtype.numpy), size=shape)
+        return np.where(rng.random(shape) < _RARE, extreme, drawn).astype(dtype.numpy)
     low = 0 if limits.min == 0 else -3
     if kind is Kind.ZEROS:
         low = 0
@@ -63,7 +73,7 @@ def _floats(kind: Kind, shape: tuple[int, ...], rng: np.random.Generator) -> Arr
         return rng.choice([0.0, 0.0, -0.0, 1.0, -1.0], size=shape)
     if kind is Kind.SPECIAL:
         plain = rng.normal(scale=2.0, size=shape)
-        return np.where(rng.random(shape) < 0.4, rng.choice(_SPECIAL, size=shape), plain)
+        return np.where(rng.random(shape) < _RARE, rng.choice(_SPECIAL, size=shape), plain)
     drawn = rng.normal(scale=_SCALES[kind], size=shape)
     return np.where(rng.random(shape) < 0.25, np.nan, drawn) if kind is Kind.NAN else drawn
 
