@@ -32,8 +32,9 @@ from tensaur.ir.graph import Graph
 from tensaur.onnx_io import Source
 from tensaur.result import Rewrite
 from tensaur.run import Run
+from tensaur.runtime.build import original_of
 from tensaur.runtime.choice import RUNTIME
-from tensaur.runtime.protocol import Feeds, InFolder, Settings
+from tensaur.runtime.protocol import Feeds, InFolder, Model, Settings
 
 # The share of the time limit up to which prices are measured and graphs extracted, ...
 CHOOSING = 0.55
@@ -138,8 +139,8 @@ class _Choosing:
             return
         feedback, source = Feedback(), self._source
         self._deadline = self._run.deadline(LEARNING)
-        unseen: list[tuple[Graph, Any]] = [(source.graph, source.path or source.proto)]
-        unseen += [(item.graph, item.written) for item in self._found]
+        unseen: list[tuple[Graph, Model]] = [(source.graph, original_of(source))]
+        unseen += self._written(0)
         # Judging opens every session many times.
         each = PROFILING + self._run.reserve / _OPENINGS
         for _ in range(ROUNDS):
@@ -152,17 +153,20 @@ class _Choosing:
             measured.use(feedback)
             known = len(self._found)
             self._choose(self._before(), BIASES[:1])
-            unseen = [(item.graph, item.written) for item in self._found[known:]]
+            unseen = self._written(known)
             if not unseen:
                 return
 
+    def _written(self, start: int) -> list[tuple[Graph, Model]]:
+        """Return the candidates from a place on, as graphs and as models to be opened."""
+        folder = self._source.folder
+        return [(item.graph, InFolder(item.written, folder)) for item in self._found[start:]]
+
     def _observe(
-        self, feedback: Feedback, measured: MeasuredCost, graph: Graph, model: Any, feeds: Feeds
+        self, feedback: Feedback, measured: MeasuredCost, graph: Graph, model: Model, feeds: Feeds
     ) -> None:
         try:
-            kernels = RUNTIME.profile(
-                InFolder(model, self._source.folder), feeds, self._settings, PROFILING
-            )
+            kernels = RUNTIME.profile(model, feeds, self._settings, PROFILING)
         except RuntimeFailure:  # the gate will say so
             return
         learn(feedback, measured, onnx_io.named(graph, self._source), kernels)

@@ -24,6 +24,7 @@ from tensaur.errors import RuntimeFailure
 from tensaur.onnx_io import Source
 from tensaur.options import Options
 from tensaur.result import Latency
+from tensaur.runtime.build import original_of
 from tensaur.runtime.choice import open_session
 from tensaur.runtime.compare import Comparison, agree
 from tensaur.runtime.inputs import (
@@ -83,7 +84,7 @@ class Gate:
 
     def __init__(self, source: Source, options: Options) -> None:
         self.folder = source.folder
-        self.original: Model = source.path or InFolder(source.proto, source.folder)
+        self.original: Model = original_of(source)
         self.options = options
         self.settings = Settings(threads=options.threads)
         begin = time.perf_counter()
@@ -145,7 +146,7 @@ class Gate:
         if not equal:
             reason = refusals[0] if refusals else "nothing cheaper was found"
             return Judgement(None, reason, next(iter(comparisons.values()), None))
-        best = self._screen(equal, models, say)[0]
+        best = self._screen(equal, models, say)
         say("timing the original against the best candidate")
         verdict = self._time(models[best], seconds)
         accepted, reason = self._decision(verdict, rest, best)
@@ -173,12 +174,10 @@ class Gate:
         )
         return after < before, costs
 
-    def _screen(
-        self, equal: Mapping[int, Session], models: Sequence[Model], say: Say
-    ) -> tuple[int, ...]:
-        """Return the candidates from the one that looks fastest to the slowest."""
+    def _screen(self, equal: Mapping[int, Session], models: Sequence[Model], say: Say) -> int:
+        """Return the candidate that looks fastest."""
         if len(equal) == 1:
-            return tuple(equal)
+            return next(iter(equal))
         say(f"timing {len(equal)} candidates in turn")
         standings = halving(
             self._entrant(self.original, self.session, len(equal)),
@@ -187,8 +186,7 @@ class Gate:
             rng=Random(self.options.seed),
             meter=meter_for(self.options.threads),
         )
-        order = list(equal)
-        return tuple(order[item.candidate] for item in standings)
+        return list(equal)[standings[0].candidate]
 
     def _entrant(self, model: Model, session: Session, count: int) -> Contestant:
         """Return a contestant that opens a new session each time, if there is time for that."""

@@ -24,8 +24,9 @@ from tensaur.extract.space import Space
 from tensaur.ir.graph import Graph
 from tensaur.onnx_io.source import Source
 from tensaur.options import Options
+from tensaur.runtime.build import original_of
 from tensaur.runtime.choice import RUNTIME
-from tensaur.runtime.protocol import InFolder, Settings
+from tensaur.runtime.protocol import Settings
 
 Say = Callable[[str], None]
 
@@ -109,9 +110,7 @@ def _is_measured(graph: Graph) -> bool:
 
 def _predicted(source: Source, prices: MeasuredCost, threads: int) -> float | None:
     try:
-        kernels = RUNTIME.kernels(
-            source.path or InFolder(source.proto, source.folder), Settings(threads=threads)
-        )
+        kernels = RUNTIME.kernels(original_of(source), Settings(threads=threads))
     except RuntimeFailure:
         return None
     return predicted(prices, source.graph, kernels)

@@ -45,9 +45,9 @@ from tensaur.ops import (
     Tanh,
     Transpose,
 )
-from tensaur.runtime.build import model_of
+from tensaur.runtime.build import model_of, original_of
 from tensaur.runtime.choice import RUNTIME
-from tensaur.runtime.protocol import InFolder, Kernel, Runtime, Settings
+from tensaur.runtime.protocol import Kernel, Runtime, Settings
 from tensaur.runtime.stopwatch import Clock
 
 # Sizes up to this are kept (windows, groups), larger ones become small ones like them: multiples of the
@@ -127,9 +127,8 @@ def ask(measured: MeasuredCost | None, source: Source | None, settings: Settings
     fuses = Fusions(RUNTIME, measured.store, measured.opsets, measured.sizes)
     if source is None:
         return Fused(fuses)
-    model = source.path or InFolder(source.proto, source.folder)
     try:
-        return Fused(fuses, together(RUNTIME.kernels(model, settings)))
+        return Fused(fuses, together(RUNTIME.kernels(original_of(source), settings)))
     except RuntimeFailure:
         return Fused(fuses)
 

@@ -133,7 +133,7 @@ class MeasuredCost:
             return self._estimate(graph).amount
         if item.signature not in self._prices and self._stored(item) is None:
             return None
-        return self.price_graph(graph).amount
+        return self._corrected(item, self.feedback).amount
 
     def measure(self, graph: Graph) -> float:
         """Return the price of a graph, measuring it if it is not stored."""
@@ -194,9 +194,10 @@ class MeasuredCost:
         item = self._canonical(graph)
         if item is None:
             return self._estimate(graph)
+        return self._price(item) if feedback is None else self._corrected(item, feedback)
+
+    def _corrected(self, item: Canonical, feedback: Feedback) -> Price:
         price = self._price(item)
-        if feedback is None:
-            return price
         return Price(max(round(price.amount * feedback.factor(_path(item))), 1), price.kind)
 
     def _price(self, item: Canonical) -> Price:

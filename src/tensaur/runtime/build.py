@@ -1,4 +1,4 @@
-"""A model from a graph alone, without a source: for running small graphs that no file holds."""
+"""What a runtime opens: a model made from a graph alone, or the one that a graph was read from."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tensaur.ir.graph import Graph
 from tensaur.ir.types import TensorType, Type
 from tensaur.onnx_io.source import Source
 from tensaur.onnx_io.types import elem_type_of
+from tensaur.runtime.protocol import InFolder, Model
 
 # The first IR version that all supported runtimes read and that knows every type used here.
 _IR_VERSION = 10
@@ -30,6 +31,11 @@ def model_of(graph: Graph, opsets: Mapping[str, int]) -> ModelProto:
     )
     source = Source(graph, proto, opsets.get("", 0), None, Path())
     return onnx_io.write(graph, source)
+
+
+def original_of(source: Source) -> Model:
+    """Return the model that a source was read from: its file, or what was in memory."""
+    return source.path or InFolder(source.proto, source.folder)
 
 
 def _value(name: str, kind: Type) -> ValueInfoProto:
