@@ -7,7 +7,7 @@ Python at once; HiGHS is then told to stop through its callbacks and is waited f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event, Thread
 from time import perf_counter
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tensaur.errors import ExtractionError
+from tensaur.extract.duality import proof
 from tensaur.extract.model import Constraints, FloatArray, Model
 
 Watcher = Callable[[FloatArray, float], bool]
@@ -34,12 +35,15 @@ class Answer:
     `bound` is a lower bound on the objective.
 
     `complete` tells that the run ended by itself, with the optimum or with a proof that there is none.
+    `rise` is, for each column, by how much a relaxation's bound rises where the column is 1; empty where
+    nothing was relaxed.
     """
 
     point: FloatArray | None
     objective: float
     bound: float
     complete: bool
+    rise: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 class Session:
@@ -50,6 +54,8 @@ class Session:
 
         self.unit = unit
         self._binary = model.binary.astype(np.int32)
+        self._cost, self._lower = model.objective() / unit, model.lower()
+        self._rows = Constraints()
         self._highspy: Any = highspy
         self._stop = Event()
         self._watch: Watcher | None = None
@@ -74,6 +80,7 @@ class Session:
             np.array(rows.value),
         )
         self._expect("constraints", status)
+        self._rows.extend(rows)
 
     def relax(self, deadline: float) -> Answer:
         """Solve the linear relaxation."""
@@ -84,8 +91,11 @@ class Session:
             return Answer(None, np.inf, np.inf, True)
         if status != self._highspy.HighsModelStatus.kOptimal:
             return Answer(None, np.inf, -np.inf, False)
-        bound = self._highs.getInfo().objective_function_value * self.unit
-        return Answer(self._point(), bound, bound, True)
+        objective = self._highs.getInfo().objective_function_value * self.unit
+        found = proof(self._cost, self._lower, self._rows, self._multipliers())
+        return Answer(
+            self._point(), objective, found.bound * self.unit, True, found.rise * self.unit
+        )
 
     def solve(self, start: FloatArray | None, deadline: float, watch: Watcher) -> Answer:
         """Solve the integer program, from a first solution if there is one."""
@@ -113,6 +123,9 @@ class Session:
         point = self._point() if found else None
         return Answer(point, objective, bound, status == known.kOptimal)
 
+    def _multipliers(self) -> FloatArray:
+        return np.array(self._highs.getSolution().row_dual, dtype=np.float64)
+
     def _point(self) -> FloatArray:
         return np.array(self._highs.getSolution().col_value, dtype=np.float64)
 
@@ -132,8 +145,8 @@ class Session:
     def _load(self, model: Model) -> None:
         lp = self._highspy.HighsLp()
         lp.num_col_ = model.column_count
-        lp.col_cost_ = model.objective() / self.unit
-        lp.col_lower_ = model.lower()
+        lp.col_cost_ = self._cost
+        lp.col_lower_ = self._lower
         lp.col_upper_ = np.ones(model.column_count)
         lp.a_matrix_.format_ = self._highspy.MatrixFormat.kRowwise
         rows = model.constraints
@@ -144,6 +157,7 @@ class Session:
         lp.a_matrix_.index_ = np.array(rows.column, dtype=np.int32)
         lp.a_matrix_.value_ = np.array(rows.value)
         self._expect("a model", self._highs.passModel(lp))
+        self._rows.extend(rows)
 
     def _expect(self, what: str, status: Any) -> None:
         if status == self._highspy.HighsStatus.kError:

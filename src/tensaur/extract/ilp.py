@@ -20,6 +20,7 @@ from tensaur.extract.highs import Answer, Session
 from tensaur.extract.model import Constraints, FloatArray, Model
 from tensaur.extract.presolve import Presolve, Reduced, fits_memory
 from tensaur.extract.problem import Incumbent, Problem, Stop
+from tensaur.extract.structure import BoolArray, keep_rows
 
 RELAXATION_SHARE = 0.5
 """The part of the time left that relaxations may take before branching begins."""
@@ -29,6 +30,18 @@ RELAXATION_GAIN = 1e-3
 
 REDUCE_GAIN = 0.01
 """The model is made anew when the incumbent has become better by this share."""
+
+SUPPORT = 1e-6
+"""A row whose value in a relaxation is above this is used there."""
+
+SUPPORT_SHARE = 0.7
+"""A search among the rows in use is not made where they are more than this share of all."""
+
+SUPPORT_TIME = 0.3
+"""The part of the time left that such a search may take."""
+
+DROP_SHARE = 0.05
+"""The model is made anew when this share of its rows is dropped."""
 
 BOUND_MARGIN = 1e-9
 """How far, relative to its size, a bound computed in floating point may be off."""
@@ -59,8 +72,13 @@ class IntegerSearch:
     lower_bound: int = 0
     stop: Stop = Stop.TIME_LIMIT
     known: set[Loop] = field(default_factory=set)
+    dropped: BoolArray = field(init=False)
+    nested: bool = False
     warm: bool = True
     stuck: bool = False
+
+    def __post_init__(self) -> None:
+        self.dropped = np.zeros(self.problem.row_count, dtype=bool)
 
     def run(self) -> Stop:
         """Search until the incumbent is proved, or time or patience ends."""
@@ -91,7 +109,7 @@ class IntegerSearch:
 
     def _round(self) -> None:
         """Reduce under the incumbent's cost, then search until done or a reduction pays again."""
-        reduced = Presolve(self.problem, self.incumbent.limit, self.deadline).run()
+        reduced = Presolve(self.problem, self.incumbent.limit, self.deadline, self.dropped).run()
         self.lower_bound = max(self.lower_bound, reduced.lower_bound)
         model = Model(reduced)
         if not model.column_count:
@@ -104,7 +122,12 @@ class IntegerSearch:
         session = Session(model, self._unit(), self.seed)
         current = _Round(reduced, model, loops, session, Network(reduced.problem))
         worth = self.incumbent.limit * (1.0 - REDUCE_GAIN)
-        self._relax(current)
+        answer = self._relax(current)
+        if answer is not None and not self._proved():
+            self._search_support(current, answer)
+            if self._drop(current, answer) or self._proved():
+                self.known |= loops.stated()
+                return
         while self._branch(current) and self.incumbent.cost >= worth and self._left() > 0:
             pass
         self.known |= loops.stated()
@@ -114,21 +137,61 @@ class IntegerSearch:
         largest = int(self.problem.cost.max(initial=1))
         return float(2 ** max(largest.bit_length() - 10, 0))
 
-    def _relax(self, current: _Round) -> None:
-        """Tighten the relaxation while that raises the bound."""
+    def _relax(self, current: _Round) -> Answer | None:
+        """Tighten the relaxation while that raises the bound; return the last one that was solved."""
         end = perf_counter() + RELAXATION_SHARE * self._left()
         bounds = [0.0] * 5
+        last: Answer | None = None
         while perf_counter() < end:
             answer = current.session.relax(end)
             if answer.point is None:
-                return
+                break
+            last = answer
             self._believe(answer.bound)
             self.round_off(current, answer.point)
             cuts = current.loops.fractional(answer.point)
             current.session.add(cuts)
             bounds.append(answer.bound)
             if not len(cuts) or bounds[-1] - bounds[-6] < RELAXATION_GAIN * bounds[-1]:
-                return
+                break
+        return last
+
+    def _search_support(self, current: _Round, answer: Answer) -> None:
+        """Search among the rows that the relaxation or the incumbent uses: few, and often enough.
+
+        Relaxation enforced neighbourhood search (Berthold 2014), with this search for the smaller problem.
+        """
+        if self.nested or self.incumbent.chosen is None or answer.point is None:
+            return
+        reduced = current.reduced
+        chosen = reduced.lower(self.incumbent.chosen)
+        keep = current.model.of_rows(answer.point) > SUPPORT
+        keep[chosen[chosen >= 0]] = True
+        keep[reduced.free_row[reduced.free_row >= 0]] = True
+        part = keep_rows(reduced.problem, keep)
+        if part.problem.row_count > SUPPORT_SHARE * reduced.problem.row_count:
+            return
+        incumbent = Incumbent(part.problem)
+        incumbent.consider(part.lower(chosen))
+        deadline = perf_counter() + SUPPORT_TIME * self._left()
+        search = IntegerSearch(part.problem, incumbent, deadline, self.seed, nested=True)
+        search.run()
+        assert incumbent.chosen is not None
+        self.incumbent.consider(reduced.lift(part.lift(incumbent.chosen)))
+        if search.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    def _drop(self, current: _Round, answer: Answer) -> bool:
+        """Drop the rows with which the bound is above the incumbent; return whether these are many."""
+        if self.incumbent.chosen is None:
+            return False
+        # In its present form it may use rows that were replaced, of which the relaxation knows nothing.
+        self.incumbent.restate(current.reduced.lift(current.reduced.lower(self.incumbent.chosen)))
+        room = self.incumbent.cost - answer.bound
+        margin = BOUND_MARGIN * (self.incumbent.cost + 1000.0 * self._unit()) + 1.0
+        lost = current.model.rise(answer.rise) > room + margin
+        self.dropped[current.reduced.part.rows[lost]] = True
+        return int(lost.sum()) > DROP_SHARE * len(lost)
 
     def _branch(self, current: _Round) -> bool:
         """Solve the integer program; return whether it has to be solved again."""

@@ -123,6 +123,13 @@ class Model:
         values: FloatArray = np.where(self.class_column >= 0, point[self.class_column], 0.0)
         return values
 
+    def rise(self, columns: FloatArray) -> FloatArray:
+        """Return how much a bound rises with each row, from what it rises with each column."""
+        of_class = self.class_column[self.reduced.problem.node_class]
+        other = np.append(columns, 0.0)[np.where(of_class == self.row_column, -1, of_class)]
+        total: FloatArray = self.of_rows(columns) + other
+        return total
+
     def choice(self, point: FloatArray) -> IntArray:
         """Return the row of each class that a whole point chooses, free rows included."""
         chosen = self.reduced.free_row.copy()

@@ -73,12 +73,14 @@ class Presolve:
     """Drops rows round by round until nothing changes; TimeoutError if the deadline passes before.
 
     Invariant: some cheapest solution uses only rows in `alive`. `replaced[n]` is the row that dominates n
-    (n itself while none does); it may in turn be replaced.
+    (n itself while none does); it may in turn be replaced. `dropped` are rows known from elsewhere not to
+    be needed.
     """
 
     problem: Problem
     upper_bound: int
     deadline: float
+    dropped: BoolArray | None = None
     alive: BoolArray = field(init=False)
     replaced: IntArray = field(init=False)
     cost: list[int] = field(init=False)
@@ -95,6 +97,8 @@ class Presolve:
     def __post_init__(self) -> None:
         problem = self.problem
         self.alive = np.ones(problem.row_count, dtype=bool)
+        if self.dropped is not None:
+            self.alive &= ~self.dropped
         self.replaced = np.arange(problem.row_count)
         self.cost = problem.cost.tolist()
         self.constant = 0

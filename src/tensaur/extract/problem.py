@@ -171,6 +171,12 @@ class Incumbent:
         self.chosen, self.cost = chosen, cost
         return True
 
+    def restate(self, chosen: IntArray) -> None:
+        """Keep another form of the choice that is kept, which costs no more."""
+        total = totals(self.problem, chosen).cost
+        assert total <= self.cost and fits(self.problem, chosen)
+        self.chosen, self.cost = chosen, total
+
     @property
     def limit(self) -> int:
         """The cost that no solution of interest exceeds."""
