@@ -9,6 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def bit_array(bits: int) -> bytes:
+    """Return a set as bytes, in which a bit is found at once: bit n is bit n % 8 of byte n // 8."""
+    return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+
+
 class BitCosts:
     """The cost of each bit, in a form that prices a whole set byte by byte."""
 
@@ -33,6 +38,6 @@ class BitCosts:
             return 0
         low = ((bits & -bits).bit_length() - 1) // 8
         bits >>= 8 * low
-        count = (bits.bit_length() + 7) // 8
-        values = np.frombuffer(bits.to_bytes(count, "little"), dtype=np.uint8)
-        return int(self._table.ravel()[self._offset[low : low + count] + values].sum())
+        values = np.frombuffer(bit_array(bits), dtype=np.uint8)
+        offset = self._offset[low : low + len(values)]
+        return int(self._table.ravel()[offset + values].sum())

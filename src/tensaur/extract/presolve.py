@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tensaur.extract.bits import BitCosts
+from tensaur.extract.bits import BitCosts, bit_array
 from tensaur.extract.problem import IntArray, Problem, closure
 from tensaur.extract.structure import BoolArray, Part, components, derivable, keep_rows, reachable
 
@@ -68,6 +68,24 @@ def fits_memory(problem: Problem) -> bool:
     return (problem.row_count + problem.class_count) * problem.class_count // 16 <= SET_BYTES
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A row of a class: what it needs, and what is there anyway in a solution that uses it."""
+
+    cost: int
+    size: int
+    needs: list[int]
+    present: bytes
+
+    def dominates(self, other: _Candidate) -> bool:
+        """Whether a solution with `other` stays one, no dearer, when this row takes its place."""
+        if self.cost > other.cost or self.size > other.size:
+            return False
+        present = other.present
+        count = 8 * len(present)
+        return all(bit < count and present[bit >> 3] >> (bit & 7) & 1 for bit in self.needs)
+
+
 @dataclass(slots=True)
 class Presolve:
     """Drops rows round by round until nothing changes; TimeoutError if the deadline passes before.
@@ -92,7 +110,10 @@ class Presolve:
     required: list[int] = field(init=False)
     below: list[int] = field(init=False)
     free: dict[int, int] = field(init=False)
-    other: list[int] = field(init=False)
+    parents: list[list[int]] = field(init=False)
+    label: dict[int, int] = field(init=False)
+    everywhere: int = field(init=False)
+    elsewhere: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -138,11 +159,12 @@ class Presolve:
     def _number_classes(self) -> None:
         """Number classes so that whatever a class requires has a smaller number."""
         known = [False] * self.problem.class_count
-        parents = defaultdict(list)
+        parents: list[list[int]] = [[] for _ in range(self.problem.class_count)]
         waiting = {row: len(self.children[row]) for row in np.flatnonzero(self.alive).tolist()}
         for row in waiting:
             for child in self.children[row]:
                 parents[child].append(row)
+        self.parents = parents
         ready = [row for row, count in waiting.items() if not count]
         self.order = []
         classes = self.problem.node_class.tolist()
@@ -180,41 +202,51 @@ class Presolve:
 
     def _require(self) -> None:
         self.required = [ALL] * self.problem.class_count
-        changed = True
-        while changed:
-            changed = False
+        self.below = [0] * self.problem.row_count
+        classes = self.problem.node_class.tolist()
+        waiting = set(self.order)
+        while waiting:
+            # Most of them in one pass: what a class requires mostly stands before it.
             for cls in self.order:
+                if cls not in waiting:
+                    continue
+                waiting.discard(cls)
                 self._check_time()
                 common = ALL
                 for row in self.rows[cls]:
-                    common &= self._below(row)
+                    self.below[row] = self._below(row)
+                    common &= self.below[row]
                 common |= 1 << self.bit[cls]
                 if common != self.required[cls]:
                     self.required[cls] = common
-                    changed = True
-        self.below = [self._below(row) if self.alive[row] else 0 for row in range(len(self.alive))]
+                    waiting.update([classes[row] for row in self.parents[cls]])
 
     def _below(self, row: int) -> int:
+        children = self.children[row]
+        if len(children) == 1:  # shared, not copied: the sets of large problems are large
+            return self.required[children[0]]
         below = 0
-        for child in self.children[row]:
+        for child in children:
             below |= self.required[child]
         return below
 
     def _separate_forced(self) -> None:
-        """Find for each class what is forced, or free, and cannot depend on the class."""
+        """Find for each component of several classes what is forced, or free, and cannot depend on it."""
         part = keep_rows(self.problem, self.alive)
         labels = components(part.problem)
+        size = np.bincount(labels)
+        self.label = dict(zip(part.classes.tolist(), labels.tolist(), strict=True))
         same: dict[int, int] = defaultdict(int)
-        names = part.classes.tolist()
-        for cls, label in zip(names, labels.tolist(), strict=True):
-            same[label] |= 1 << self.bit[cls]
+        for cls, label in self.label.items():
+            if size[label] > 1:
+                same[label] |= 1 << self.bit[cls]
         given = self.required[self.problem.root]
         free = 0
         for cls in self.free:
             free |= 1 << self.bit[cls]
-        self.other = [0] * self.problem.class_count
-        for cls, label in zip(names, labels.tolist(), strict=True):
-            self.other[cls] = given & ~same[label] | free
+        # A class alone in its component cannot occur below its own rows.
+        self.everywhere = given | free
+        self.elsewhere = {label: given & ~members | free for label, members in same.items()}
 
     def _pull_up(self) -> None:
         """Move costs from classes to the rows that cannot do without them, and out of the problem.
@@ -222,16 +254,11 @@ class Presolve:
         Where all parent rows of a class are in one class, of which a solution uses one row, the class's
         least cost may as well be theirs. This changes no solution's total; it makes rows comparable.
         """
-        parents: dict[int, list[int]] = defaultdict(list)
-        for cls in self.order:
-            for row in self.rows[cls]:
-                for child in self.children[row]:
-                    parents[child].append(row)
         classes = self.problem.node_class.tolist()
         given = self.required[self.problem.root]
         for cls in self.order:
             least = min(self.cost[row] for row in self.rows[cls])
-            users = parents[cls]
+            users = [row for row in self.parents[cls] if self.alive[row]]
             if given >> self.bit[cls] & 1:
                 self.constant += least
             elif len({classes[row] for row in users}) == 1:
@@ -248,12 +275,13 @@ class Presolve:
         for cls in self.order:
             costs.append(min(self.cost[row] for row in self.rows[cls]))
         above = self._above()
+        totals: dict[int, int] = {}
         for cls in self.order:
             self._check_time()
             room = self.upper_bound - self.constant - above[cls]
             own = 1 << self.bit[cls]
             possible = [row for row in self.rows[cls] if not self.below[row] & own]
-            keep = [row for row in possible if self.cost[row] + costs.sum(self.below[row]) <= room]
+            keep = [row for row in possible if self._is_within(row, room, costs, totals)]
             keep = self._undominated(cls, keep)
             self.alive[self.rows[cls]] = False
             self.alive[keep] = True
@@ -274,31 +302,42 @@ class Presolve:
                         heappush(heap, (cost + self.cost[row], child))
         return above
 
+    def _is_within(self, row: int, room: int, costs: BitCosts, totals: dict[int, int]) -> bool:
+        """Whether a row with all that it requires costs no more than some room; `totals` are kept."""
+        children = self.children[row]
+        for child in children:
+            if child not in totals:
+                totals[child] = costs.sum(self.required[child])
+        least = max([totals[child] for child in children], default=0)
+        most = sum([totals[child] for child in children])
+        if self.cost[row] + most <= room or self.cost[row] + least > room:
+            return self.cost[row] + most <= room
+        return self.cost[row] + costs.sum(self.below[row]) <= room
+
     def _undominated(self, cls: int, rows: list[int]) -> list[int]:
         if len(rows) < 2:
             return rows
-        kept: list[int] = []
+        elsewhere = self.elsewhere.get(self.label[cls], self.everywhere)
+        kept: dict[int, _Candidate] = {}
         for row in sorted(rows, key=lambda n: (self._weight(n), len(self.children[n]), n)):
-            winner = next((other for other in kept if self._dominates(other, row, cls)), None)
+            bits = [self.bit[child] for child in self.children[row]]
+            own = _Candidate(*self._weight(row), bits, bit_array(self.below[row] | elsewhere))
+            winner = next((n for n, other in kept.items() if other.dominates(own)), None)
             if winner is not None:
                 self.replaced[row] = winner
                 continue
-            losers = {other for other in kept if self._dominates(row, other, cls)}
-            self.replaced[list(losers)] = row
-            kept = [other for other in kept if other not in losers] + [row]
-        return kept
+            # By order of cost, those before are cheaper or as cheap.
+            equal = [(n, other) for n, other in kept.items() if other.cost == own.cost]
+            losers = [n for n, other in equal if own.dominates(other)]
+            self.replaced[losers] = row
+            for loser in losers:
+                del kept[loser]
+            kept[row] = own
+        return list(kept)
 
     def _weight(self, row: int) -> tuple[int, int]:
         size = 0 if self.problem.size_budget is None else int(self.problem.size[row])
         return self.cost[row], size
-
-    def _dominates(self, row: int, other: int, cls: int) -> bool:
-        """Whether a solution with `other` stays one, no dearer, when `row` takes its place."""
-        mine, its = self._weight(row), self._weight(other)
-        if mine[0] > its[0] or mine[1] > its[1]:
-            return False
-        present = self.below[other] | self.other[cls]
-        return all(present >> self.bit[child] & 1 for child in self.children[row])
 
     def _reduced(self) -> Reduced:
         part = keep_rows(self.problem, self.alive)
