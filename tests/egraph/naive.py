@@ -326,6 +326,8 @@ def _match_operator(term: Apply, op: Operator, binding: Binding) -> Iterator[Bin
         value = getattr(op, item.name)
         wanted = written.get(item.name, item.default)
         if isinstance(wanted, AttrVar):
+            if value is None:
+                return
             bindings = [new for old in bindings for new in _bind(old, f"${wanted.name}", value)]
         elif wanted != value:
             return

@@ -332,7 +332,7 @@ class Search:
             return None
         leaves = {name: Leaf(fact.tensor, fact.value, fact) for name, fact in facts.items()}
         trees = tuple(tree for tree in finds if isinstance(tree, Tree))
-        return Every(Instance(trees, leaves, replace(bindings, facts=facts), {}), makes)
+        return Every(Instance(trees, leaves, replace(bindings, facts=facts), {}, kind), makes)
 
 
 def _plain(tree: Tree | Var) -> Tree | Var:

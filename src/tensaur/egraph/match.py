@@ -311,8 +311,14 @@ class _Selection:
 
 
 def _agrees(op: Operator, attrs: Mapping[str, Any]) -> bool:
+    """Tell whether an operator has the literal values, and some value where variables stand.
+
+    None is left where the meaning of an attribute depends on a rank that nobody knows, and two of these
+    need not be the same.
+    """
     return all(
-        isinstance(value, AttrVar) or getattr(op, name) == value for name, value in attrs.items()
+        getattr(op, name) is not None if isinstance(value, AttrVar) else getattr(op, name) == value
+        for name, value in attrs.items()
     )
 
 

@@ -49,7 +49,10 @@ class Seq:
 
 @dataclass(frozen=True, slots=True)
 class AttrVar:
-    """A variable for the value of one attribute."""
+    """A variable for the value of one attribute; one that is left out (None) is no value.
+
+    The meaning of what is left out may depend on a rank that is not known, and differ from place to place.
+    """
 
     name: str
 

@@ -21,12 +21,6 @@ def is_identity(perm: tuple[int, ...]) -> bool:
 
 
 @derived
-def is_given(perm: tuple[int, ...] | None) -> bool:
-    """Whether a permutation is known; one that reverses axes of which nobody knows how many is not."""
-    return perm is not None
-
-
-@derived
 def compose(outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
     """The permutation that `inner` and then `outer` make together."""
     return tuple(inner[axis] for axis in outer)

@@ -34,7 +34,6 @@ from tensaur.rules.axes import (
     compose,
     inverse,
     is_axis,
-    is_given,
     is_identity,
     keeps_last,
     keeps_matrix,
@@ -88,7 +87,7 @@ _TRANSPOSES = (
         "transpose-pair",
         _pairwise(transpose(x, perm=p), transpose(y, perm=p)),
         transpose(_pairwise(x, y), perm=p),
-        when=(is_given(p), any_varying(x, y)),
+        when=(any_varying(x, y),),
     ),
     Rule(
         "transpose-beside-constant",

@@ -17,9 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tensaur.errors import TypeMismatch
+from tensaur.ir.operator import Operator
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import Bindings, NotApplicable, Tree, Var, resolve, tree_fact
-from tensaur.ir.types import DType, Fact, Known, TensorType
+from tensaur.ir.types import DType, Fact, Known, TensorType, Type
+from tensaur.synth.aims import Aim, aims
 from tensaur.synth.drafts import SIZES, Draft, Drafting
 from tensaur.synth.hints import collect_hints, forced_constancy, holds
 from tensaur.synth.repair import Repair
@@ -47,12 +49,31 @@ SMALL = Sizes((1, 2, 2, 2), (1, 2, 2, 2))  # equal sizes show a wrong order of e
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Concrete trees for the find side, over named leaves; `sizes` gives the value of each symbol."""
+    """Concrete trees for the find side, over named leaves; `sizes` gives the value of each symbol.
+
+    `result` is the type of the first tree.
+    """
 
     finds: tuple[Tree, ...]
     leaves: Mapping[str, Leaf]
     bindings: Bindings
     sizes: Mapping[str, int]
+    result: Type
+
+    @property
+    def kinds(self) -> dict[str, TensorType]:
+        """Return the types of the leaves."""
+        return {name: leaf.type for name, leaf in self.leaves.items()}
+
+    @property
+    def seen(self) -> Mapping[str, Fact]:
+        """Return what the rule sees of the leaves."""
+        return self.bindings.facts
+
+    @property
+    def operators(self) -> Mapping[str, Operator]:
+        """Return the operators that variables stand for."""
+        return self.bindings.ops
 
     @property
     def size(self) -> int:
@@ -78,6 +99,7 @@ class _Last(NamedTuple):
 
 # How many steps to lead a draft that fits away from what has been seen.
 _STEPS = {_Way.WALK: (0, 0, 4, 8, 16), _Way.RELATED: (0, 4, 8), _Way.AGAIN: (8, 16, 24)}
+_STEPS_TO_AIM = (0, 0, 8, 16)
 
 
 class InstanceSampler:
@@ -96,7 +118,6 @@ class InstanceSampler:
         self._drafting = Drafting(rule, rng, self._hints, self._constant, without, sizes.drawn)
         self._repair = Repair(rule, rng, self._hints, self._drafting, sizes.drawn)
         self._others = sizes.others
-        self._empty = False
         self._applied = 0
         self._literals: Counter[str] = Counter()
         self._admitted = rule.dtypes
@@ -105,44 +126,55 @@ class InstanceSampler:
         self._draws = dict.fromkeys(_Way, 1)
         self._successes = dict.fromkeys(_Way, 1)
 
-    def draw(self) -> Iterator[Instance]:
+    def draw(self, aim: Aim | None = None) -> Iterator[Instance]:
         """Yield instances with one set of operators and leaf types; none if the types contradict.
 
-        They differ in which leaves are constants or literals and in which dimensions are symbolic.
+        They differ in which leaves are constants or literals and in which dimensions are symbolic. With
+        an aim, what worked is changed towards it; instances need not be there yet.
         """
-        way = self._way()
-        draft = self._proposed(way)
-        self._draws[way] += 1
+        way = _Way.AGAIN if aim else self._way()
+        draft = self._aimed(aim) if aim else self._proposed(way)
+        if aim is None:
+            self._draws[way] += 1
         if draft is None:
             return
-        draft = self._repair.run(draft, self.rng.choice(_STEPS[way]))
         patience = [_PATIENCE] * (len(self.rule.when) + 1)
         for _ in range(_SETTLINGS):
-            instance = self._settle(draft, patience)
+            instance = self._settle(draft, patience, unranked=aim is not None and aim.unranked)
             if instance is not None:
                 self._last = _Last(way, draft, instance.leaves)
                 yield instance
             if 0 in patience:
                 return
 
-    def empty(self) -> None:
-        """From now on only vary what worked, with one size replaced by 0."""
-        self._empty = True
+    def aims(self, empty: int) -> list[Aim]:
+        """Return the corners to try; none if nothing worked yet. `empty` of them with axes of size 0."""
+        dtypes = tuple(dict.fromkeys(self._drafting.dtypes))
+        return list(aims(self._kept, dtypes, empty)) if self._kept else []
+
+    def _aimed(self, aim: Aim) -> Draft:
+        draft = aim.change(self.rng.choice(self._kept), self.rng)
+        if not aim.repaired or self.rng.random() < 0.5:
+            return draft
+        return self._repair.run(draft, self.rng.choice(_STEPS_TO_AIM))
 
     def _way(self) -> _Way:
         """Choose the fresh way that works more often; vary a draft that worked where neither does."""
         walk, related, _ = (self._successes[way] / self._draws[way] for way in _Way)
-        kept = 1.0 if self._empty else _share_of_kept(walk + related)
-        if self._kept and self.rng.random() < kept:
+        if self._kept and self.rng.random() < _share_of_kept(walk + related):
             return _Way.AGAIN
         return _Way.WALK if self.rng.random() * (walk + related) < walk else _Way.RELATED
 
     def _proposed(self, way: _Way) -> Draft | None:
         if way is _Way.AGAIN:
             draft = self._resized(self.rng.choice(self._kept))
-            return self._of_other_type(draft) if self.rng.random() < 0.3 else draft
-        drawn = self._drafting.draw()
-        return self._repair.related(drawn) if drawn and way is _Way.RELATED else drawn
+            draft = self._of_other_type(draft) if self.rng.random() < 0.3 else draft
+        else:
+            drawn = self._drafting.draw()
+            if drawn is None:
+                return None
+            draft = self._repair.related(drawn) if way is _Way.RELATED else drawn
+        return self._repair.run(draft, self.rng.choice(_STEPS[way]))
 
     def keep(self) -> None:
         """Note that the rule applies to the instance drawn last: more like it are drawn, but not it."""
@@ -159,8 +191,6 @@ class InstanceSampler:
     def _resized(self, draft: Draft) -> Draft:
         """Give every leaf other sizes, equal ones where they were equal; operators stay."""
         sizes: dict[int, int] = {}
-        if self._empty:
-            sizes = _one_empty(draft, self.rng)
 
         def other(size: int) -> int:
             if size not in sizes:
@@ -190,14 +220,18 @@ class InstanceSampler:
         changed = {n: TensorType(new, k.shape) for n, k in types.items() if k.dtype is old}
         return replace(draft, leaves={**draft.leaves, **changed})
 
-    def _settle(self, draft: Draft, patience: list[int]) -> Instance | None:
+    def _settle(self, draft: Draft, patience: list[int], unranked: bool) -> Instance | None:
         """Decide what is known of the leaves; None if a condition or a type is against it.
 
         What stands in the way too often, and so lies in the operators and shapes, ends the patience.
         """
+        if None in draft.attrs.values():  # no attribute variable stands for that
+            return None
         always = [n for n, count in self._literals.items() if count == self._applied]
         literal = always if self._applied >= _TELLING else ()
         settling = Settling(self.rng, self._hints, self._constant, draft.leaves, literal)
+        if unranked:
+            settling.hide_ranks()
         leaves = {name: settling.leaf(name, kind) for name, kind in draft.leaves.items()}
         facts = {name: leaf.fact for name, leaf in leaves.items()}
         bindings = Bindings(facts, draft.attrs, draft.ops, draft.lengths)
@@ -224,27 +258,15 @@ class InstanceSampler:
             return None
         if isinstance(kinds[0], TensorType) and kinds[0].dtype not in self._admitted:
             return None
-        return Instance(finds, leaves, bindings, sizes)
-
-
-def _one_empty(draft: Draft, rng: Random) -> dict[int, int]:
-    """Return every size of a draft with what replaces it: itself, and 0 for one of them."""
-    types = [kind for kind in draft.leaves.values() if isinstance(kind, TensorType)]
-    sizes = {dim: dim for kind in types for dim in kind.static_shape or ()}
-    return {**sizes, rng.choice(list(sizes)): 0} if sizes else sizes
+        return Instance(finds, leaves, bindings, sizes, kinds[0])
 
 
 def _with_sizes(value: Known, sizes: Mapping[int, int]) -> Known:
-    """Return integers with other sizes in the place of those they name; anything else as it is.
-
-    Beside a size of 0 nothing can be inferred: what was (-1) becomes any size.
-    """
+    """Return integers with other sizes in the place of those they name; anything else as it is."""
     if value.array is None or value.dtype is not DType.INT64 or value.array.ndim != 1:
         return value
     items = value.array.tolist()
     changed = [sizes.get(item, item) for item in items]
-    if 0 in sizes.values():
-        changed = [2 if item == -1 else item for item in changed]
     return Known.of(np.array(changed, dtype=np.int64))
 
 

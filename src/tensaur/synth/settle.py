@@ -65,6 +65,10 @@ class Settling:
         self._borrows = rng.choice((0.0, 0.0, 0.3, 0.6))
         self._form = rng.choice((self._same, self._suffix, self._coarse))
 
+    def hide_ranks(self) -> None:
+        """Let the rule see most leaves that are not known without their ranks."""
+        self._symbols, self._constants, self._literals = "rank", 0.0, 0.0
+
     def leaf(self, name: str, proposal: Proposal) -> Leaf:
         """Settle one leaf."""
         rng = self.rng

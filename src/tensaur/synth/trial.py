@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from tensaur.errors import TypeMismatch
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import NotApplicable, Tree, Var, resolve, tree_fact
-from tensaur.ir.types import Fact, TensorType
+from tensaur.ir.types import Fact, TensorType, Type
+from tensaur.synth.aims import Aim
 from tensaur.synth.counterexample import Counterexample
 from tensaur.synth.instances import SMALL, USUAL, Instance, InstanceSampler, Sizes
 from tensaur.synth.own import OwnArithmetic
@@ -112,6 +114,7 @@ class Trial:
         self._examples = examples
         self.failures: list[Failure] = []
         self.tested: list[Tested] = []
+        self._telling: list[Instance] = []
         self._seed = seed
         self._random = np.random.default_rng(seed)
 
@@ -145,14 +148,27 @@ class Trial:
             if worth >= wanted or len(self.failures) >= self._examples:
                 break
         if not self.failures:
-            self._run_empty(sampler, trials // _TRIALS_PER_EMPTY)
+            self._run_aims(sampler, trials)
 
-    def _run_empty(self, sampler: InstanceSampler, attempts: int) -> None:
-        """Try what applied with axes of size 0, which few draws have."""
-        sampler.empty()
-        for instance, application in _applications(sampler, attempts):
-            if any(0 in (leaf.type.static_shape or ()) for leaf in instance.leaves.values()):
+    def _run_aims(self, sampler: InstanceSampler, trials: int) -> None:
+        """Try the corners that were not reached yet, as far as they can be reached."""
+        for aim in sampler.aims(empty=trials // _TRIALS_PER_EMPTY):
+            missing = aim.wanted - sum(map(aim.met, self._telling))
+            for instance, application in islice(self._reached(sampler, aim), max(missing, 0)):
                 self.consider(instance, application)
+                if len(self.failures) >= self._examples:
+                    return
+
+    def _reached(
+        self, sampler: InstanceSampler, aim: Aim
+    ) -> Iterator[tuple[Instance, Application]]:
+        """Yield instances in a corner on which the rule applies."""
+        for _ in range(aim.attempts):
+            for instance in sampler.draw(aim):
+                application = _apply(self.rule, instance, 0) if aim.met(instance) else None
+                if application is not None:
+                    yield instance, application
+                    break
 
     def consider(self, instance: Instance, application: Application) -> bool:
         """Compare both sides in every tier that can, and note a difference or that there is none.
@@ -171,6 +187,8 @@ class Trial:
             return True
         if not own.telling and outcome is None:
             return False
+        if instance.size > len(instance.leaves) and not _is_empty(instance.result):
+            self._telling.append(instance)
         leaves = tuple(leaf.type for leaf in instance.leaves.values())
         if outcome is None:
             self.tested.append(Tested(leaves, bool(instance.sizes), (Tier.OWN,), None))
@@ -198,6 +216,10 @@ class Trial:
             outcome.actual,
             outcome.difference,
         )
+
+
+def _is_empty(kind: Type) -> bool:
+    return isinstance(kind, TensorType) and 0 in (kind.static_shape or ())
 
 
 def _weight(instance: Instance, seen: Counter[Hashable]) -> float:

@@ -62,10 +62,10 @@ def _apply(
     if not all(holds(condition, bindings) for condition in rule.when):
         return None
     finds = tuple(resolve(term, bindings) for term in rule.finds)
-    for tree in finds:
-        tree_fact(tree, facts)
+    kinds = [tree_fact(tree, facts).type for tree in finds]
     makes = tuple(resolve(term, bindings) for term in rule.makes)
-    found = Instance(tuple(item for item in finds if isinstance(item, Tree)), leaves, bindings, {})
+    trees = tuple(item for item in finds if isinstance(item, Tree))
+    found = Instance(trees, leaves, bindings, {}, kinds[0])
     return found, Application(makes, tuple(tree_fact(tree, facts) for tree in makes), attempt)
 
 
