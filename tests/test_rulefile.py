@@ -46,6 +46,43 @@ def test_sound_rules_are_loaded(tmp_path):
     assert said == ["verifying mine-negate-twice"]
 
 
+def test_verified_rules_are_not_verified_again(tmp_path):
+    verdicts = tmp_path / "verdicts"
+    path = write(tmp_path, SOUND)
+    for expected in (["verifying mine-negate-twice"], []):
+        said = []
+        assert len(load_rules(path, say=said.append, verdicts=verdicts).rules) == 1
+        assert said == expected
+    write(
+        tmp_path,
+        SOUND.replace("neg(neg(x))", "add(x, neg(neg(y)))").replace(", x),", ", add(x, y)),"),
+    )
+    said = []
+    load_rules(path, say=said.append, verdicts=verdicts)
+    assert said == ["verifying mine-negate-twice"]
+
+
+@pytest.mark.parametrize("imported", ["from neighbour import z", "import neighbour"])
+def test_rules_that_rest_on_other_files_are_verified_each_time(tmp_path, monkeypatch, imported):
+    (tmp_path / "neighbour.py").write_text("z = 1\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = write(tmp_path, f"{imported}\n{SOUND}")
+    said = []
+    for _ in range(2):
+        load_rules(path, say=said.append, verdicts=tmp_path / "verdicts")
+    assert said == ["verifying mine-negate-twice"] * 2
+
+
+def test_what_is_refuted_or_trusted_is_not_remembered(tmp_path, monkeypatch):
+    monkeypatch.setattr("tensaur.synth.trial.MOST_ATTEMPTS", 200)
+    verdicts = tmp_path / "verdicts"
+    for _ in range(2):
+        with pytest.raises(UnsoundRule):
+            load_rules(write(tmp_path, UNSOUND), verdicts=verdicts)
+        assert load_rules(write(tmp_path, UNDECIDED), trust=True, verdicts=verdicts).trusted
+    assert not verdicts.exists()
+
+
 def test_all_rules_goes_before_rules(tmp_path):
     text = SOUND + "ALL_RULES = list(RULES)\nRULES = None\n"
     assert len(load_rules(write(tmp_path, text)).rules) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tensaur.errors import RuleError, TensaurError, UnsoundRule
 from tensaur.ir.rule import Rule
+from tensaur.remembered import Remembered
 from tensaur.synth.verify import Verification, verify
 from tensaur.userfile import names_of
 
@@ -29,13 +30,18 @@ def load_rules(
     taken: Sequence[str] = (),
     say: Say = lambda message: None,
     trust: bool = False,
+    verdicts: Path | None = None,
 ) -> UserRules:
     """Read the rules of a file and verify every one; with `trust`, keep those that nothing decides.
 
+    A file whose rules were all verified is remembered in the folder `verdicts` and not verified again.
     UsageError: no such file; RuleError: the file or a rule is malformed, or a rule never applies;
     UnsoundRule: a rule is refuted, with an example, whether trusted or not.
     """
     rules = read_rules(path, taken)
+    remembered = None if verdicts is None else Remembered(verdicts, path)
+    if remembered is not None and remembered.verified:
+        return UserRules(rules)
     trusted = []
     for rule in rules:
         say(f"verifying {rule.name}")
@@ -49,6 +55,8 @@ def load_rules(
             )
         if not verdict.verified:
             trusted.append(rule.name)
+    if remembered is not None and not trusted:
+        remembered.note()
     return UserRules(rules, frozenset(trusted))
 
 
