@@ -1,7 +1,7 @@
 """What the multipliers of a relaxation prove: a bound, and which columns no good solution uses.
 
 Any multipliers of the right sign prove a bound, optimal or not (weak duality), and since every column
-lies in [0, 1], rounding in the solver cannot make it wrong (Neumaier and Shcherbina 2004); only the sums
+has bounds, rounding in the solver cannot make it wrong (Neumaier and Shcherbina 2004); only the sums
 here round.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensaur.extract.model import Constraints, FloatArray
+from tensaur.extract.model import FloatArray, Program
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,10 +22,9 @@ class Proof:
     rise: FloatArray
 
 
-def proof(
-    cost: FloatArray, lower: FloatArray, constraints: Constraints, multiplier: FloatArray
-) -> Proof:
-    """Return what one multiplier a constraint proves; columns lie between `lower` and 1."""
+def proof(program: Program, unit: float, multiplier: FloatArray) -> Proof:
+    """Return what one multiplier a constraint proves; they are in units of the objective."""
+    cost, lower, constraints = program.cost / unit, program.lower, program.constraints
     low, high = np.array(constraints.lower), np.array(constraints.upper)
     weight = np.where(np.isinf(low), np.minimum(multiplier, 0.0), multiplier)
     weight = np.where(np.isinf(high), np.maximum(weight, 0.0), weight)
@@ -35,5 +34,7 @@ def proof(
     column = np.array(constraints.column, dtype=np.int64)
     paid = np.bincount(column, np.array(constraints.value) * weight[rows], minlength=len(cost))
     rest = cost - paid
-    bound = float((weight[used] * side[used]).sum() + np.minimum(rest * lower, rest).sum())
-    return Proof(bound, np.where(lower < 1.0, np.maximum(rest, 0.0), 0.0))
+    least = np.minimum(rest * lower, rest * program.upper)
+    bound = float((weight[used] * side[used]).sum() + least.sum())
+    rise = np.where(lower < 1.0, np.maximum(rest, 0.0), 0.0)
+    return Proof(bound * unit, rise * unit)

@@ -7,7 +7,7 @@ Python at once; HiGHS is then told to stop through its callbacks and is waited f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 from time import perf_counter
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from tensaur.errors import ExtractionError
 from tensaur.extract.duality import proof
-from tensaur.extract.model import Constraints, FloatArray, Model
+from tensaur.extract.model import Constraints, FloatArray, Program
 
 Watcher = Callable[[FloatArray, float], bool]
 """Is handed each improving point and its objective while HiGHS searches; returns whether to stop."""
@@ -49,19 +49,19 @@ class Answer:
 class Session:
     """One model inside HiGHS. The objective is divided by `unit` on the way in."""
 
-    def __init__(self, model: Model, unit: float, seed: int = 0) -> None:
+    def __init__(self, program: Program, unit: float, seed: int = 0) -> None:
         import highspy  # noqa: PLC0415  # heavy: imported when used
 
         self.unit = unit
-        self._binary = model.binary.astype(np.int32)
-        self._cost, self._lower = model.objective() / unit, model.lower()
-        self._rows = Constraints()
+        self._integer = program.integer.astype(np.int32)
+        # A copy of its own of the constraints, to which more are added.
+        self._program = replace(program, constraints=Constraints())
         self._highspy: Any = highspy
         self._stop = Event()
         self._watch: Watcher | None = None
         self._highs: Any = _quiet(self._highspy)
         self._configure(seed)
-        self._load(model)
+        self._load(program)
         for callback in (self._highs.cbSimplexInterrupt, self._highs.cbMipInterrupt):
             callback.subscribe(self._on_check)
         self._highs.cbMipImprovingSolution.subscribe(self._on_solution)
@@ -80,7 +80,7 @@ class Session:
             np.array(rows.value),
         )
         self._expect("constraints", status)
-        self._rows.extend(rows)
+        self._program.constraints.extend(rows)
 
     def relax(self, deadline: float) -> Answer:
         """Solve the linear relaxation."""
@@ -92,10 +92,8 @@ class Session:
         if status != self._highspy.HighsModelStatus.kOptimal:
             return Answer(None, np.inf, -np.inf, False)
         objective = self._highs.getInfo().objective_function_value * self.unit
-        found = proof(self._cost, self._lower, self._rows, self._multipliers())
-        return Answer(
-            self._point(), objective, found.bound * self.unit, True, found.rise * self.unit
-        )
+        found = proof(self._program, self.unit, self._multipliers())
+        return Answer(self._point(), objective, found.bound, True, found.rise)
 
     def solve(self, start: FloatArray | None, deadline: float, watch: Watcher) -> Answer:
         """Solve the integer program, from a first solution if there is one."""
@@ -142,14 +140,14 @@ class Session:
         for name, value in options.items():
             self._expect(f"option {name}", self._highs.setOptionValue(name, value))
 
-    def _load(self, model: Model) -> None:
+    def _load(self, program: Program) -> None:
         lp = self._highspy.HighsLp()
-        lp.num_col_ = model.column_count
-        lp.col_cost_ = self._cost
-        lp.col_lower_ = self._lower
-        lp.col_upper_ = np.ones(model.column_count)
+        lp.num_col_ = len(program.cost)
+        lp.col_cost_ = program.cost / self.unit
+        lp.col_lower_ = program.lower
+        lp.col_upper_ = program.upper
         lp.a_matrix_.format_ = self._highspy.MatrixFormat.kRowwise
-        rows = model.constraints
+        rows = program.constraints
         lp.num_row_ = len(rows)
         lp.row_lower_ = np.array(rows.lower)
         lp.row_upper_ = np.array(rows.upper)
@@ -157,15 +155,15 @@ class Session:
         lp.a_matrix_.index_ = np.array(rows.column, dtype=np.int32)
         lp.a_matrix_.value_ = np.array(rows.value)
         self._expect("a model", self._highs.passModel(lp))
-        self._rows.extend(rows)
+        self._program.constraints.extend(rows)
 
     def _expect(self, what: str, status: Any) -> None:
         if status == self._highspy.HighsStatus.kError:
             raise ExtractionError(f"highs: {what} was refused")
 
     def _integrality(self, kind: Any) -> None:
-        kinds = np.full(len(self._binary), int(kind), dtype=np.uint8)
-        self._highs.changeColsIntegrality(len(kinds), self._binary, kinds)
+        kinds = np.full(len(self._integer), int(kind), dtype=np.uint8)
+        self._highs.changeColsIntegrality(len(kinds), self._integer, kinds)
 
     def _run(self, deadline: float) -> None:
         """Run HiGHS in a thread; on Ctrl-C stop it, wait for it, and raise KeyboardInterrupt."""

@@ -119,7 +119,7 @@ class IntegerSearch:
         loops = Loops(model)
         model.constraints.extend(loops.pairs())
         model.constraints.extend(loops.restate(self.known))
-        session = Session(model, self._unit(), self.seed)
+        session = Session(model.program(), self._unit(), self.seed)
         current = _Round(reduced, model, loops, session, Network(reduced.problem))
         worth = self.incumbent.limit * (1.0 - REDUCE_GAIN)
         answer = self._relax(current)
@@ -133,9 +133,7 @@ class IntegerSearch:
         self.known |= loops.stated()
 
     def _unit(self) -> float:
-        """Return a cost unit that keeps the objective's coefficients near one."""
-        largest = int(self.problem.cost.max(initial=1))
-        return float(2 ** max(largest.bit_length() - 10, 0))
+        return cost_unit(self.problem)
 
     def _relax(self, current: _Round) -> Answer | None:
         """Tighten the relaxation while that raises the bound; return the last one that was solved."""
@@ -225,10 +223,8 @@ class IntegerSearch:
             self.stuck = True
 
     def _believe(self, bound: float) -> None:
-        """Take over a bound on the reduced problem, less what floating point may have added."""
-        if np.isfinite(bound):
-            safe = ceil(bound - BOUND_MARGIN * (abs(bound) + 1000.0 * self._unit()))
-            self.lower_bound = max(self.lower_bound, safe)
+        """Take over a bound on the reduced problem."""
+        self.lower_bound = max(self.lower_bound, safe_bound(bound, self._unit()))
 
     def _close(self) -> None:
         """Note that nothing cheaper than the incumbent exists."""
@@ -280,6 +276,19 @@ class _Watcher:
         true = float(current.model.objective() @ point)
         if abs(true - objective) > _slack(true):
             self.misled = self.stopped = True
+
+
+def cost_unit(problem: Problem) -> float:
+    """Return a unit of cost that keeps the objective's coefficients near one."""
+    largest = int(problem.cost.max(initial=1))
+    return float(2 ** max(largest.bit_length() - 10, 0))
+
+
+def safe_bound(bound: float, unit: float) -> int:
+    """Return a bound less what floating point may have added, as the next whole number; 0 if it is none."""
+    if not np.isfinite(bound):
+        return 0
+    return max(ceil(bound - BOUND_MARGIN * (abs(bound) + 1000.0 * unit)), 0)
 
 
 def _slack(value: float) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensaur.extract.presolve import Reduced
-from tensaur.extract.problem import IntArray
+from tensaur.extract.problem import IntArray, Problem
 from tensaur.extract.structure import components, rows_of
 
 FloatArray = NDArray[np.float64]
@@ -32,11 +32,25 @@ class Constraints:
 
     def add(self, lower: float, plus: list[int], minus: list[int], upper: float) -> None:
         """Bound the sum of some columns less the sum of others."""
+        self.weigh(lower, plus + minus, [1.0] * len(plus) + [-1.0] * len(minus), upper)
+
+    def weigh(self, lower: float, column: list[int], value: list[float], upper: float) -> None:
+        """Bound the sum of some columns, each times a value."""
         self.lower.append(lower)
         self.upper.append(upper)
-        self.column += plus + minus
-        self.value += [1.0] * len(plus) + [-1.0] * len(minus)
+        self.column += column
+        self.value += value
         self.start.append(len(self.column))
+
+    def fit(self, problem: Problem, row_column: IntArray) -> None:
+        """Keep the sizes of the rows that have a column within the budget of a problem, if it has one."""
+        if problem.size_budget is None:
+            return
+        rows = np.flatnonzero((problem.size > 0) & (row_column >= 0))
+        # In units of the budget, since bytes reach 10^9 where the other coefficients are 1.
+        unit = float(max(problem.size_budget, 1))
+        sizes = (problem.size[rows] / unit).tolist()
+        self.weigh(-np.inf, row_column[rows].tolist(), sizes, problem.size_budget / unit)
 
     def extend(self, other: Constraints) -> None:
         """Append other constraints."""
@@ -48,6 +62,20 @@ class Constraints:
 
     def __len__(self) -> int:
         return len(self.lower)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """What a solver is given: minimise `cost` over columns between `lower` and `upper`.
+
+    `integer` are the columns that must be whole.
+    """
+
+    cost: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    integer: IntArray
+    constraints: Constraints
 
 
 class Model:
@@ -68,7 +96,7 @@ class Model:
         self.constraints = Constraints()
         self._sum_rows()
         self._link()
-        self._bound_size()
+        self.constraints.fit(problem, self.row_column)
 
     def _columns(self) -> tuple[IntArray, IntArray, int]:
         problem = self.reduced.problem
@@ -89,6 +117,11 @@ class Model:
     def binary(self) -> IntArray:
         """The columns that must be whole."""
         return self.row_column[self.row_column >= 0]
+
+    def program(self) -> Program:
+        """Return the program, with the constraints that are stated so far."""
+        ones = np.ones(self.column_count)
+        return Program(self.objective(), self.lower(), ones, self.binary, self.constraints)
 
     def objective(self) -> FloatArray:
         """Return the cost of each column."""
@@ -186,16 +219,3 @@ class Model:
             found.append(number)
             needed &= ~self.required[class_of[number]]
         return found
-
-    def _bound_size(self) -> None:
-        problem = self.reduced.problem
-        if problem.size_budget is None:
-            return
-        rows = np.flatnonzero((problem.size > 0) & (self.row_column >= 0))
-        self.constraints.lower.append(-np.inf)
-        # In units of the budget, since bytes reach 10^9 where the other coefficients are 1.
-        unit = float(max(problem.size_budget, 1))
-        self.constraints.upper.append(problem.size_budget / unit)
-        self.constraints.column += self.columns_of(rows.tolist())
-        self.constraints.value += (problem.size[rows] / unit).tolist()
-        self.constraints.start.append(len(self.constraints.column))

@@ -30,6 +30,7 @@ class Stop(Enum):
     TIME_LIMIT = "the time limit was reached"
     INTERRUPTED = "interrupted"
     SOLVER = "the solver gave up"
+    CYCLIC = "the rows that the program chose form a cycle"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,15 +10,22 @@ from tensaur.extract.greedy import Network, consider_dags, consider_tree
 from tensaur.extract.ilp import IntegerSearch
 from tensaur.extract.problem import Incumbent, Problem, Solution, Stop, check, closure, totals
 from tensaur.extract.structure import Part, simplify
+from tensaur.extract.tensat import Order, solve
 
-METHODS = ("ilp", "dag", "tree")
-"""The methods of `extract`, from the slowest to the fastest."""
+ORDERS = {"ilp-real": Order.REAL, "ilp-integer": Order.INTEGER, "ilp-acyclic": Order.NONE}
+"""TenSat's programs, by method."""
+
+METHODS = ("ilp", "dag", "tree", *ORDERS)
+"""The methods of `extract`: the best, the two that are fast, and those that are there to compare with."""
 
 
 def extract(
     problem: Problem, method: str = "ilp", seconds: float = 60.0, seed: int = 0
 ) -> Solution:
     """Choose rows for the root: "tree" and "dag" greedily, "ilp" with a proof if the time allows.
+
+    "ilp-real", "ilp-integer" and "ilp-acyclic" are TenSat's programs; where they find nothing, or rows that
+    form a cycle, the cheapest tree is returned.
 
     At the time limit, or on Ctrl-C once a first solution is known, the best solution so far is returned.
     ExtractionError if the root cannot be computed, or no solution within the size budget was found.
@@ -43,6 +50,12 @@ def extract(
 def _run(method: str, search: IntegerSearch) -> Stop:
     network = Network(search.problem)
     consider_tree(search.incumbent, network)
+    if method in ORDERS:
+        found = solve(
+            search.problem, ORDERS[method], search.incumbent, search.deadline, search.seed
+        )
+        search.lower_bound = found.bound
+        return found.stop
     try:
         search.lower_bound = network.path_bound()
         if method != "tree":
