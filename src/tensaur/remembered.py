@@ -51,13 +51,6 @@ class Remembered:
                 self._mark.touch()
 
 
-def default_folder() -> Path:
-    """Return where verdicts are remembered unless the caller says otherwise."""
-    import platformdirs  # noqa: PLC0415  # only where the place is not given
-
-    return platformdirs.user_cache_path("tensaur") / "verified"
-
-
 def _judge() -> bytes:
     """Return the digest of what verifies."""
     found = hashlib.sha256(f"{platform.python_version()} {np.__version__}".encode())

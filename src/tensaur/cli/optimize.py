@@ -13,7 +13,6 @@ from tensaur.cli import options as given
 from tensaur.cli.progress import progress
 from tensaur.errors import UsageError
 from tensaur.options import Options
-from tensaur.remembered import default_folder
 from tensaur.rulefile import UserRules, load_rules
 from tensaur.rules import ALL_RULES
 
@@ -131,7 +130,7 @@ def command(
 def _own_rules(path: Path, trust: bool, quiet: bool) -> UserRules:
     with progress(quiet) as say:
         taken = [rule.name for rule in ALL_RULES]
-        return load_rules(path, taken, say, trust, default_folder())
+        return load_rules(path, taken, say, trust, given.verdicts())
 
 
 def run(model: Path, output: Path, settings: Options, json: Path | None, quiet: bool) -> None:

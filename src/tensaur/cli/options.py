@@ -14,6 +14,7 @@ import numpy as np
 import typer
 
 from tensaur.cost.objective import LIMITS
+from tensaur.cost.store import default_path
 from tensaur.errors import UsageError
 from tensaur.output import check_writable
 from tensaur.userfile import names_of
@@ -145,6 +146,11 @@ def store() -> Path | None:
     """Return where measured costs are kept, None for the user's cache folder."""
     text = os.environ.get("TENSAUR_STORE")
     return Path(text) if text else None
+
+
+def verdicts() -> Path:
+    """Return the folder that remembers verified rule files, beside the measured costs."""
+    return (store() or default_path()).parent / "verified"
 
 
 def check_outputs(read: Sequence[Path | None], written: Sequence[Path | None]) -> None:
