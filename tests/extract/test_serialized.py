@@ -31,6 +31,12 @@ def test_costs_become_whole():
     assert extract(found.problem).cost == 175
 
 
+def test_costs_in_single_precision_are_what_they_were():
+    nodes = {"a": node("A", cost=float(np.float32(0.708439)))}
+    found = from_dict({"nodes": nodes, "root_eclasses": ["A"]})
+    assert (found.scale, found.problem.cost.tolist()) == (10**6, [708439])
+
+
 def test_several_roots_are_all_needed():
     nodes = {"a": node("A", cost=2), "b": node("B", cost=3), "c": node("C", cost=5)}
     found = from_dict({"nodes": nodes, "root_eclasses": ["A", "C"]})
@@ -40,8 +46,8 @@ def test_several_roots_are_all_needed():
 def test_more_digits_than_fit_are_rounded():
     nodes = {"a": node("A", cost=1 / 3), "b": node("B", "a", cost=1000.0)}
     found = from_dict({"nodes": nodes, "root_eclasses": ["B"]})
-    assert found.scale == 10**8
-    assert found.problem.cost.tolist() == [33333333, 10**11]
+    assert found.scale == 10**7
+    assert found.problem.cost.tolist() == [3333333, 10**10]
 
 
 @pytest.mark.parametrize(

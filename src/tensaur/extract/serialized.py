@@ -19,10 +19,14 @@ import numpy as np
 
 from tensaur.errors import ExtractionError
 from tensaur.extract.problem import Problem
+from tensaur.extract.space import Space
 from tensaur.output import write_beside
 
 DIGITS = 12
 """Costs are read as whole multiples of a power of ten; their sum has at most so many digits."""
+
+ROUNDING = Decimal(2) ** -23
+"""Relative precision of single-precision numbers, of which many files are made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +105,15 @@ def to_dict(problem: Problem, op: Sequence[str], scale: int = 1) -> dict[str, An
     return {"nodes": nodes, "root_eclasses": [str(problem.root)], "class_data": {}}
 
 
+def operators(space: Space, problem: Problem) -> list[str]:
+    """Return the operators of each row of a problem that was made from a space."""
+    names = []
+    for tag in problem.tag.tolist():
+        rows = space.options[tag].rows
+        names.append("+".join(type(space.operator(row)).__name__ for row in rows) or "Folded")
+    return names
+
+
 def write(problem: Problem, op: Sequence[str], path: Path, scale: int = 1) -> None:
     """Write a problem to a file, whole or not at all; a cost of `scale` becomes 1."""
     text = json.dumps(to_dict(problem, op, scale), indent=1, allow_nan=False)
@@ -135,13 +148,10 @@ def _cost(name: str, value: Any) -> Decimal:
 
 
 def _scale(costs: Sequence[Decimal]) -> int:
-    """Return the power of ten that makes all costs whole, or as large as their sum allows."""
-    needed = max([-_exponent(cost) for cost in costs], default=0)
-    allowed = DIGITS - len(str(int(sum(costs, Decimal(0)))))
-    return int(10 ** max(min(needed, allowed), 0))
-
-
-def _exponent(cost: Decimal) -> int:
-    exponent = cost.normalize().as_tuple().exponent
-    assert isinstance(exponent, int), "costs are finite"
-    return min(exponent, 0)
+    """Return the least power of ten that makes all costs whole, up to rounding in single precision."""
+    most = DIGITS - len(str(int(sum(costs, Decimal(0)))))
+    for digits in range(most):
+        scaled = [cost.scaleb(digits) for cost in costs]
+        if all(abs(cost - round(cost)) <= cost * ROUNDING for cost in scaled):
+            return int(10**digits)
+    return int(10 ** max(most, 0))
