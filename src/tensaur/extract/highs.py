@@ -59,6 +59,7 @@ class Session:
         self._highspy: Any = highspy
         self._stop = Event()
         self._watch: Watcher | None = None
+        self._is_over: Callable[[], bool] = lambda: False
         self._highs: Any = _quiet(self._highspy)
         self._configure(seed)
         self._load(program)
@@ -95,18 +96,29 @@ class Session:
         found = proof(self._program, self.unit, self._multipliers())
         return Answer(self._point(), objective, found.bound, True, found.rise)
 
-    def solve(self, start: FloatArray | None, deadline: float, watch: Watcher) -> Answer:
-        """Solve the integer program, from a first solution if there is one."""
+    def solve(
+        self,
+        start: FloatArray | None,
+        deadline: float,
+        watch: Watcher,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> Answer:
+        """Solve the integer program, from a first solution if there is one, until it `is_over`."""
         self._integrality(self._highspy.HighsVarType.kInteger)
         self._highs.clearSolver()  # it would start from what it found before
         if start is not None:
             solution = self._highspy.HighsSolution()
             solution.col_value = start.tolist()
             self._expect("a first solution", self._highs.setSolution(solution))
-        self._watch = watch
+        self._watch, self._is_over = watch, is_over
         self._run(deadline)
         self._watch = None
         return self._answer()
+
+    @property
+    def constraints(self) -> Constraints:
+        """All constraints, added ones included."""
+        return self._program.constraints
 
     def _answer(self) -> Answer:
         status, info = self._highs.getModelStatus(), self._highs.getInfo()
@@ -186,7 +198,7 @@ class Session:
 
     def _on_check(self, event: Any) -> None:
         # HiGHS keeps the flag from one run to the next, so it is written either way.
-        event.interrupt(self._stop.is_set())
+        event.interrupt(self._stop.is_set() or self._is_over())
 
     def _on_solution(self, event: Any) -> None:
         data = event.data_out

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil
+from threading import Lock
 from time import perf_counter
 
 import numpy as np
 
 from tensaur.errors import ExtractionError
+from tensaur.extract.cpsat import Levels, is_installed
 from tensaur.extract.cuts import Loop, Loops
 from tensaur.extract.greedy import Network
 from tensaur.extract.highs import Answer, Session
@@ -21,6 +23,9 @@ from tensaur.extract.model import Constraints, FloatArray, Model
 from tensaur.extract.presolve import Presolve, Reduced, fits_memory
 from tensaur.extract.problem import Incumbent, Problem, Stop
 from tensaur.extract.structure import BoolArray, keep_rows
+
+HIGHS, CPSAT = "highs", "cp-sat"
+SOLVERS = frozenset((HIGHS, CPSAT))
 
 RELAXATION_SHARE = 0.5
 """The part of the time left that relaxations may take before branching begins."""
@@ -62,7 +67,8 @@ class _Round:
 class IntegerSearch:
     """Searches for the cheapest choice from an incumbent, which it improves in place.
 
-    Invariant: no solution of the problem costs less than `lower_bound`, unless the incumbent does.
+    Invariant: no solution of the problem costs less than `lower_bound`, unless the incumbent does; who
+    found it is `prover`. Both `solvers` run side by side, if CP-SAT is installed.
     """
 
     problem: Problem
@@ -74,8 +80,11 @@ class IntegerSearch:
     known: set[Loop] = field(default_factory=set)
     dropped: BoolArray = field(init=False)
     nested: bool = False
+    solvers: frozenset[str] = SOLVERS
+    prover: str = "paths"
     warm: bool = True
     stuck: bool = False
+    _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.dropped = np.zeros(self.problem.row_count, dtype=bool)
@@ -110,17 +119,20 @@ class IntegerSearch:
     def _round(self) -> None:
         """Reduce under the incumbent's cost, then search until done or a reduction pays again."""
         reduced = Presolve(self.problem, self.incumbent.limit, self.deadline, self.dropped).run()
-        self.lower_bound = max(self.lower_bound, reduced.lower_bound)
+        self._raise(reduced.lower_bound, "presolve")
         model = Model(reduced)
         if not model.column_count:
             self.incumbent.consider(reduced.lift(reduced.free_row))
-            self._close()
+            self._close("presolve")
             return
         loops = Loops(model)
         model.constraints.extend(loops.pairs())
         model.constraints.extend(loops.restate(self.known))
         session = Session(model.program(), self._unit(), self.seed)
         current = _Round(reduced, model, loops, session, Network(reduced.problem))
+        if HIGHS not in self.solvers:
+            self._wait(current)
+            return
         worth = self.incumbent.limit * (1.0 - REDUCE_GAIN)
         answer = self._relax(current)
         if answer is not None and not self._proved():
@@ -128,9 +140,47 @@ class IntegerSearch:
             if self._drop(current, answer) or self._proved():
                 self.known |= loops.stated()
                 return
-        while self._branch(current) and self.incumbent.cost >= worth and self._left() > 0:
-            pass
+        rival = self._rival(current)
+        try:
+            while self._branch(current) and self.incumbent.cost >= worth and self._left() > 0:
+                pass
+        finally:
+            if rival is not None:
+                rival.stop()
         self.known |= loops.stated()
+
+    def _rival(self, current: _Round) -> Levels | None:
+        """Start CP-SAT on the reduced problem; what it finds goes into the incumbent and the bound."""
+        if CPSAT not in self.solvers or self.nested or not is_installed():
+            return None
+        rival = Levels(current.model, current.session.constraints, self.seed)
+
+        def watch(point: FloatArray) -> None:
+            self.incumbent.consider(current.reduced.lift(current.model.choice(point)))
+
+        def believe(bound: float) -> None:
+            self._raise(safe_bound(bound, 0.0), CPSAT)
+
+        start = self._start(current)
+        rival.start(start, self.deadline, watch, believe)
+        return rival
+
+    def _wait(self, current: _Round) -> None:
+        """Let CP-SAT search alone."""
+        rival = self._rival(current)
+        assert rival is not None, "installed, and this search is not nested"
+        try:
+            while not rival.wait(0.05):
+                pass
+        finally:
+            rival.stop()
+        self.stuck = self._left() > 0 and not self._proved()
+
+    def _start(self, current: _Round) -> FloatArray | None:
+        """Return the incumbent as a point of the program."""
+        if self.incumbent.chosen is None:
+            return None
+        return current.model.point(current.reduced.lower(self.incumbent.chosen))
 
     def _unit(self) -> float:
         return cost_unit(self.problem)
@@ -194,10 +244,8 @@ class IntegerSearch:
     def _branch(self, current: _Round) -> bool:
         """Solve the integer program; return whether it has to be solved again."""
         watcher = _Watcher(self, current)
-        start = None
-        if self.warm and self.incumbent.chosen is not None:
-            start = current.model.point(current.reduced.lower(self.incumbent.chosen))
-        answer = current.session.solve(start, self.deadline, watcher)
+        start = self._start(current) if self.warm else None
+        answer = current.session.solve(start, self.deadline, watcher, self._proved)
         if answer.point is not None and not watcher.stopped:
             watcher(answer.point, answer.objective)
         if watcher.failure is not None:
@@ -217,18 +265,24 @@ class IntegerSearch:
     def _conclude(self, answer: Answer) -> None:
         """Judge a run that ended by itself, or at the deadline."""
         off = self.incumbent.cost - answer.bound
-        if answer.complete and answer.point is not None and off <= _slack(answer.bound):
-            self._close()
+        if answer.complete and answer.point is not None and off <= slack(answer.bound):
+            self._close(HIGHS)
         elif self._left() > 0 and not self._proved():
             self.stuck = True
 
     def _believe(self, bound: float) -> None:
-        """Take over a bound on the reduced problem."""
-        self.lower_bound = max(self.lower_bound, safe_bound(bound, self._unit()))
+        """Take over a bound of HiGHS on the reduced problem."""
+        self._raise(safe_bound(bound, self._unit()), HIGHS)
 
-    def _close(self) -> None:
+    def _close(self, prover: str) -> None:
         """Note that nothing cheaper than the incumbent exists."""
-        self.lower_bound = max(self.lower_bound, int(self.incumbent.cost))
+        self._raise(int(self.incumbent.cost), prover)
+
+    def _raise(self, bound: int, prover: str) -> None:
+        """Take over a lower bound if it is a better one."""
+        with self._lock:
+            if bound > self.lower_bound:
+                self.lower_bound, self.prover = bound, prover
 
     def round_off(self, current: _Round, point: FloatArray) -> None:
         """Make a solution near a point: rows that the point uses are cheap in a greedy choice."""
@@ -274,7 +328,7 @@ class _Watcher:
         search.round_off(current, point)
         # HiGHS at times believes a first solution to be cheaper than it is, and misses better ones.
         true = float(current.model.objective() @ point)
-        if abs(true - objective) > _slack(true):
+        if abs(true - objective) > slack(true):
             self.misled = self.stopped = True
 
 
@@ -291,6 +345,6 @@ def safe_bound(bound: float, unit: float) -> int:
     return max(ceil(bound - BOUND_MARGIN * (abs(bound) + 1000.0 * unit)), 0)
 
 
-def _slack(value: float) -> float:
+def slack(value: float) -> float:
     """Return by how much two equal totals of whole costs may differ in floating point."""
     return max(0.5, BOUND_MARGIN * abs(value))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
+from threading import Lock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,7 +111,7 @@ class Solution:
     """One row for each class that is needed, and what is known about its quality.
 
     `chosen[c]` is the row chosen for class c, -1 where c is not needed. No solution costs less than
-    `lower_bound`.
+    `lower_bound`, which `prover` found.
     """
 
     chosen: IntArray
@@ -120,6 +121,7 @@ class Solution:
     solver: str
     stop: Stop = Stop.HEURISTIC
     seconds: float = field(default=0.0, compare=False)
+    prover: str = ""
 
     @property
     def proved(self) -> bool:
@@ -158,25 +160,28 @@ def fits(problem: Problem, chosen: IntArray) -> bool:
 
 @dataclass(slots=True)
 class Incumbent:
-    """The cheapest valid choice seen so far; every candidate goes through `consider`."""
+    """The cheapest valid choice seen so far; every candidate goes through `consider`, from any thread."""
 
     problem: Problem
     chosen: IntArray | None = None
     cost: float = inf
+    _lock: Lock = field(default_factory=Lock)
 
     def consider(self, chosen: IntArray) -> bool:
         """Keep a choice, made of what the root needs, if it is within budget and cheaper."""
         cost = totals(self.problem, chosen).cost
-        if cost >= self.cost or not fits(self.problem, chosen):
-            return False
-        self.chosen, self.cost = chosen, cost
+        with self._lock:
+            if cost >= self.cost or not fits(self.problem, chosen):
+                return False
+            self.chosen, self.cost = chosen, cost
         return True
 
     def restate(self, chosen: IntArray) -> None:
         """Keep another form of the choice that is kept, which costs no more."""
         total = totals(self.problem, chosen).cost
-        assert total <= self.cost and fits(self.problem, chosen)
-        self.chosen, self.cost = chosen, total
+        with self._lock:
+            assert total <= self.cost and fits(self.problem, chosen)
+            self.chosen, self.cost = chosen, total
 
     @property
     def limit(self) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from time import perf_counter
 
 from tensaur.errors import ExtractionError
+from tensaur.extract.cpsat import is_installed
 from tensaur.extract.descent import Descent
 from tensaur.extract.greedy import Network, consider_dags, consider_tree
-from tensaur.extract.ilp import IntegerSearch
+from tensaur.extract.ilp import CPSAT, HIGHS, SOLVERS, IntegerSearch
 from tensaur.extract.problem import Incumbent, Problem, Solution, Stop, check, closure, totals
 from tensaur.extract.structure import Part, simplify
 from tensaur.extract.tensat import Order, solve
@@ -15,7 +16,10 @@ from tensaur.extract.tensat import Order, solve
 ORDERS = {"ilp-real": Order.REAL, "ilp-integer": Order.INTEGER, "ilp-acyclic": Order.NONE}
 """TenSat's programs, by method."""
 
-METHODS = ("ilp", "dag", "tree", *ORDERS)
+ALONE = {"ilp-highs": frozenset((HIGHS,)), "ilp-cpsat": frozenset((CPSAT,))}
+"""One of the two solvers of "ilp", by method."""
+
+METHODS = ("ilp", "dag", "tree", *ALONE, *ORDERS)
 """The methods of `extract`: the best, the two that are fast, and those that are there to compare with."""
 
 
@@ -23,6 +27,9 @@ def extract(
     problem: Problem, method: str = "ilp", seconds: float = 60.0, seed: int = 0
 ) -> Solution:
     """Choose rows for the root: "tree" and "dag" greedily, "ilp" with a proof if the time allows.
+
+    "ilp" has two solvers side by side, HiGHS and CP-SAT (if installed), which "ilp-highs" and "ilp-cpsat"
+    have alone.
 
     "ilp-real", "ilp-integer" and "ilp-acyclic" are TenSat's programs; where they find nothing, or rows that
     form a cycle, the cheapest tree is returned.
@@ -32,9 +39,14 @@ def extract(
     """
     if method not in METHODS:
         raise ExtractionError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    if ALONE.get(method) == frozenset((CPSAT,)) and not is_installed():
+        raise ExtractionError(f"method: {method} needs OR-tools; `tensaur[cpsat]` has it")
     start = perf_counter()
     part = simplify(problem)
-    search = IntegerSearch(part.problem, Incumbent(part.problem), start + seconds, seed)
+    solvers = ALONE.get(method, SOLVERS)
+    search = IntegerSearch(
+        part.problem, Incumbent(part.problem), start + seconds, seed, solvers=solvers
+    )
     if problem.known is not None:
         search.incumbent.consider(closure(part.problem, part.lower(problem.known)))
     stop = _run(method, search)
@@ -54,7 +66,7 @@ def _run(method: str, search: IntegerSearch) -> Stop:
         found = solve(
             search.problem, ORDERS[method], search.incumbent, search.deadline, search.seed
         )
-        search.lower_bound = found.bound
+        search.lower_bound, search.prover = found.bound, HIGHS
         return found.stop
     try:
         search.lower_bound = network.path_bound()
@@ -64,7 +76,7 @@ def _run(method: str, search: IntegerSearch) -> Stop:
             _descend(search, network)
     except KeyboardInterrupt:
         return Stop.INTERRUPTED
-    if method == "ilp":
+    if method == "ilp" or method in ALONE:
         return search.run()
     return Stop.HEURISTIC
 
@@ -84,4 +96,5 @@ def _solution(
     total = totals(problem, chosen)
     bound = min(search.lower_bound, total.cost)
     stop = Stop.PROVED if bound == total.cost else stop
-    return Solution(chosen, total.cost, total.size, bound, solver, stop, seconds)
+    prover = search.prover
+    return Solution(chosen, total.cost, total.size, bound, solver, stop, seconds, prover)

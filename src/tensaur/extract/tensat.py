@@ -15,9 +15,9 @@ import numpy as np
 
 from tensaur.errors import ExtractionError
 from tensaur.extract.highs import Session
-from tensaur.extract.ilp import cost_unit, safe_bound
+from tensaur.extract.ilp import cost_unit, safe_bound, slack
 from tensaur.extract.model import Constraints, FloatArray, Program
-from tensaur.extract.problem import Incumbent, IntArray, Problem, Stop, closure
+from tensaur.extract.problem import Incumbent, IntArray, Problem, Stop, closure, totals
 from tensaur.extract.structure import rows_of
 
 
@@ -82,11 +82,16 @@ def solve(
         return Found(0, Stop.INTERRUPTED)
     bound = safe_bound(answer.bound, unit)
     stop = Stop.SOLVER if answer.complete else Stop.TIME_LIMIT
-    if answer.point is not None:
-        try:
-            incumbent.consider(closure(problem, _choice(problem, answer.point)))
-        except ExtractionError:
-            stop = Stop.CYCLIC
+    if answer.point is None:
+        return Found(bound, stop)
+    try:
+        chosen = closure(problem, _choice(problem, answer.point))
+    except ExtractionError:
+        return Found(bound, Stop.CYCLIC)
+    incumbent.consider(chosen)
+    off = totals(problem, chosen).cost - answer.bound
+    if answer.complete and off <= slack(answer.bound):
+        bound = max(bound, totals(problem, chosen).cost)
     return Found(bound, stop)
 
 
