@@ -104,14 +104,6 @@ def test_a_spent_budget_means_estimates_scaled_by_what_was_measured():
     assert quote(prices, ops.Relu(), tensor(1000)) == estimated
 
 
-def test_more_seconds_replace_the_estimates():
-    watch = FakeStopwatch()
-    prices = model(watch, budget_seconds=0.0)
-    assert quote(prices, ops.Relu(), tensor(10)).kind is PriceKind.ESTIMATED
-    prices.allow(5.0)
-    assert quote(prices, ops.Relu(), tensor(10)).kind is PriceKind.MEASURED
-
-
 def test_stored_prices_need_no_budget():
     watch, store = FakeStopwatch(), Store(None)
     quote(model(watch, store), ops.Relu(), tensor(10))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from tensaur.cost.analytic import Machine, Roofline
 from tensaur.cost.canonical import Canonical, Unpriceable, canonical, operator_graph
@@ -30,8 +30,6 @@ DEFAULT_OPSETS: Mapping[str, int] = {"": 18}
 
 # Begins the stored fault of what the runtime cannot open at all, alone or in any model.
 _REFUSED = "refused: "
-
-Key = TypeVar("Key")
 
 
 class Measure(Protocol):
@@ -62,7 +60,7 @@ class MeasuredCost:
     cannot be run alone, the price is the roofline estimate times the median factor by which measured
     prices of the same operators (else of all) exceeded theirs: estimates alone are lower bounds,
     and would draw extraction to whatever was not measured. What the roofline puts above
-    `hopeless_nanoseconds` is not measured either. A price, once given, does not change until `allow`.
+    `hopeless_nanoseconds` is not measured either. A price, once given, does not change.
     """
 
     store: Store
@@ -151,12 +149,6 @@ class MeasuredCost:
         if item is None or stored is None:
             return None
         return Entry(self._key(item), self.context, stored)
-
-    def allow(self, seconds: float) -> None:
-        """Grant more seconds for measuring, and forget the estimates so that they can be replaced."""
-        self.budget_seconds = self.tally.seconds + seconds
-        self._prices = _without_estimates(self._prices)
-        self._operators = _without_estimates(self._operators)
 
     def _quote(self, op: Operator, inputs: Sequence[Fact], output: Fact) -> Price:
         try:
@@ -275,10 +267,6 @@ class MeasuredCost:
             return median(own)
         every = [factor for factors in self._factors.values() for factor in factors]
         return median(every) if every else 1.0
-
-
-def _without_estimates(prices: Mapping[Key, Price]) -> dict[Key, Price]:
-    return {key: item for key, item in prices.items() if item.kind is not PriceKind.ESTIMATED}
 
 
 def _path(item: Canonical) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from tensaur.ir.operator import Input, Weight, sum_nbytes, type_nbytes
 from tensaur.ir.types import Array, DType, TensorType
 from tensaur.ops import Abs, Neg
 from tensaur.runtime.build import model_of
-from tensaur.runtime.choice import open_session
+from tensaur.runtime.choice import RUNTIME
 from tensaur.runtime.inputs import INTEGER_LIMITS, draw_array
 from tensaur.runtime.protocol import Settings
 from tensaur.runtime.stopwatch import latency, meter_for
@@ -168,7 +168,7 @@ class Stopwatch:
         fault: TensaurError | None = None
         for filled, limit in _filled(graph):
             try:
-                session = open_session(
+                session = RUNTIME.open_embedded(
                     model_of(filled, self.opsets), Settings(threads=self.threads)
                 )
                 feeds = {

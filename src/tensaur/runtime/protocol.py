@@ -62,13 +62,15 @@ class Kernel:
 
     `kind` is the runtime's own name for it. `computes` names the values of the model that those operators
     make, in order of computation; the last is what the kernel returns (of several values that one operator
-    makes, the first is named). It is empty for what the runtime has added (copies, changes of layout).
+    makes, the first is named). It is empty for what the runtime has added (copies, changes of layout);
+    `carries` then names the model's value that it brings into another form, if there is one.
     What the runtime runs as several kernels is named by each of them. `seconds` are those of one run, 0 if it was not timed.
     """
 
     kind: str
     computes: tuple[str, ...]
     seconds: float = 0.0
+    carries: str = ""
 
 
 class Session(Protocol):
@@ -109,6 +111,13 @@ class Runtime(Protocol):
 
     def open(self, model: Model, settings: Settings | None = None) -> Session:
         """Open a model; RuntimeFailure, in one line, if the runtime refuses it."""
+
+    def open_embedded(self, model: Model, settings: Settings | None = None) -> Session:
+        """Open a model as it runs inside a larger one, between operators of its kind.
+
+        Its inputs come, and its outputs go, in the layouts that the runtime's kernels work in; names and
+        shapes are those of the session, not of the model. RuntimeFailure if the runtime refuses it.
+        """
 
     def kernels(self, model: Model, settings: Settings | None = None) -> tuple[Kernel, ...]:
         """Return what the runtime would run, in order; RuntimeFailure if it refuses the model.

@@ -19,7 +19,7 @@ REORDERS = frozenset(("ReorderInput", "ReorderOutput"))
 # A normalisation becomes a convolution.
 _SUFFIXES = ("_bn_nchwc", "_nchwc")
 # The input of a blocked convolution that is added to its result.
-_SUM = 3
+SUM = 3
 
 
 def is_blocked(steps: Steps) -> bool:
@@ -98,8 +98,8 @@ class _Renaming:
         return [name for name in step.reads if name in self.known and name not in given]
 
     def _with_sum(self, step: Step, at: int) -> int:
-        summand = step.reads[_SUM] if len(step.reads) > _SUM else ""
-        if not summand or len(self.plain.steps[at].reads) > _SUM:
+        summand = step.reads[SUM] if len(step.reads) > SUM else ""
+        if not summand or len(self.plain.steps[at].reads) > SUM:
             return at
         after = self._after(at)
         return next((item for item in after if summand in self.plain.steps[item].reads), at)

@@ -23,10 +23,17 @@ NAMING_LEVEL = "ORT_ENABLE_EXTENDED"
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """The session that was opened and the GraphProto of what it runs, without large initialisers."""
+    """The session that was opened, the GraphProto of what it runs, without large initialisers, and its file."""
 
     session: OrtSession
     graph: Any
+    path: Path
+
+    def whole(self) -> Any:
+        """Return the ModelProto of what the session runs, with all data."""
+        import onnx  # noqa: PLC0415  # heavy: imported when used
+
+        return onnx.load(str(self.path))
 
 
 def optimised_graph(model: Model, settings: Settings, level: str = "") -> Any:
@@ -40,11 +47,15 @@ def optimised_graph(model: Model, settings: Settings, level: str = "") -> Any:
         if level:
             levels = type(options.graph_optimization_level)
             options.graph_optimization_level = getattr(levels, level)
-        # Packing weights for the kernels takes most of the time of opening.
-        options.add_session_config_entry("session.disable_prepacking", "1")
+        unpacked(options)
 
     with dumped(model, settings, prepare) as dump:
         return dump.graph
+
+
+def unpacked(options: Any) -> None:
+    """Have weights left as they are: packing them for the kernels takes most of the time of opening."""
+    options.add_session_config_entry("session.disable_prepacking", "1")
 
 
 @contextmanager
@@ -62,7 +73,8 @@ def dumped(model: Model, settings: Settings, prepare: Any) -> Iterator[Dump]:
             prepare(options)
 
         session = open_session(model, settings, prepare_all)
-        yield Dump(session, _model_in(Path(folder) / _MODEL).graph)
+        path = Path(folder) / _MODEL
+        yield Dump(session, _model_in(path).graph, path)
 
 
 def given_model(model: Model) -> Any:

@@ -79,7 +79,11 @@ class _Matching:
                 if name not in known:
                     self.waiting[name] = region
         return tuple(
-            Kernel(step.kind, tuple(self.given.steps[op].value for op in sorted(ops)))
+            Kernel(
+                step.kind,
+                tuple(self.given.steps[op].value for op in sorted(ops)),
+                carries="" if ops or step.value not in known else step.value,
+            )
             for step, ops in zip(self.steps, self.computes, strict=True)
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tensaur.runtime.ort.embedded import open_embedded
 from tensaur.runtime.ort.kernels import kernels, profile
 from tensaur.runtime.ort.session import OrtSession, open_session, version
 from tensaur.runtime.ort.switches import switches
@@ -21,6 +22,10 @@ class OnnxRuntime:
     def open(self, model: Model, settings: Settings | None = None) -> OrtSession:
         """Open a model; RuntimeFailure, in one line, if the runtime refuses it."""
         return open_session(model, settings)
+
+    def open_embedded(self, model: Model, settings: Settings | None = None) -> OrtSession:
+        """Open a model as it runs inside a larger one: without changes of layout at its edges."""
+        return open_embedded(model, settings or Settings())
 
     def kernels(self, model: Model, settings: Settings | None = None) -> tuple[Kernel, ...]:
         """Return what the runtime would run, in order; RuntimeFailure if it refuses the model."""

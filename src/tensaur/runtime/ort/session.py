@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -59,12 +59,16 @@ _ONNX_NUMBERS = {
 
 @dataclass
 class OrtSession:
-    """An open model; `model` and `settings` are kept so that it can be opened again."""
+    """An open model; `model` and `settings` are kept so that it can be opened again.
+
+    `overwritten` names the outputs that a runner writes into an input's memory, and that input.
+    """
 
     model: Model
     settings: Settings
     _session: Any
     _keep: object = field(default=None, repr=False)
+    overwritten: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> tuple[Port, ...]:
@@ -96,7 +100,10 @@ class OrtSession:
             for name, value in values.items():
                 binding.bind_ortvalue_input(name, value)
             for port in self.outputs:
-                binding.bind_output(port.name)
+                if port.name in self.overwritten:
+                    binding.bind_ortvalue_output(port.name, values[self.overwritten[port.name]])
+                else:
+                    binding.bind_output(port.name)
             # Twice: the second run writes into what the first one allocated, which outputs whose
             # declared type is wrong, or whose size differs from run to run, do not survive.
             for _ in range(2):
