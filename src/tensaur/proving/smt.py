@@ -103,10 +103,11 @@ class TypedAxioms:
             left = resolve(find, bindings)
             right = resolve(axiom.makes[0], bindings)
             kind = tree_fact(left, bindings.facts).type
-            tree_fact(right, bindings.facts)
+            made = tree_fact(right, bindings.facts).type
         except (NotApplicable, TypeMismatch):
             return
-        if isinstance(left, Tree) and admits(axiom, kind):
+        # Where sizes are not known, one side may know more than the other: that is another sort.
+        if isinstance(left, Tree) and kind == made and admits(axiom, kind):
             self.found[key] = Typed(axiom.name, left, right, bindings.facts)
             self._note(right, bindings.facts)
 
@@ -169,7 +170,8 @@ def _operators(term: Apply, op: Operator, bindings: Bindings) -> Iterator[Bindin
     for name, wanted in attribute_terms(term).items():
         value = getattr(op, name)
         expected = attrs.setdefault(wanted.name, value) if isinstance(wanted, AttrVar) else wanted
-        if type(expected) is not type(value) or expected != value:
+        left_out = value is None and isinstance(wanted, AttrVar)
+        if left_out or type(expected) is not type(value) or expected != value:
             return
     yield replace(bindings, attrs=attrs)
 
