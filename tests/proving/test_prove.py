@@ -10,14 +10,14 @@ import pytest
 
 from tensaur.errors import UsageError
 from tensaur.ir.rule import EXACT, Rule
-from tensaur.ir.term import Var
+from tensaur.ir.term import Var, tree_fact
 from tensaur.ops import add
 from tensaur.proving.axioms import AXIOMS, GENERAL
 from tensaur.proving.cases import cases
 from tensaur.proving.proofs import Method, Status, table
 from tensaur.proving.prove import prove
 from tensaur.proving.saturate import TIME_IS_OVER, Stage, saturate
-from tensaur.proving.smt import prove_by_z3
+from tensaur.proving.smt import TypedAxioms, prove_by_z3
 from tensaur.rules import ALL_RULES
 from tensaur.synth.verify import Coverage, Verification, directions
 from tests.proving.samples import REPEATED, RIGHT, WRONG
@@ -78,6 +78,17 @@ def test_right_rule_is_proved_by_z3(rule):
     (report,) = prove([rule], seconds=60, methods=[Method.SMT], tested=unrefuted([rule]))
     assert report.is_proved, report.text()
     assert report.proofs[0].method is Method.SMT
+
+
+@pytest.mark.parametrize("name", ["layout-reshape-pair", "layout-reshape-twice"])
+def test_what_is_assumed_for_sizes_that_are_not_known_is_of_one_type(name):
+    (rule,) = (rule for rule in ALL_RULES if rule.name == name)
+    axioms = tuple(one for axiom in GENERAL for one in axiom.directed())
+    typed = [item for case in cases(rule, most=4) for item in TypedAxioms(case, axioms).run()]
+    assert typed
+    for item in typed:
+        left, right = (tree_fact(tree, item.facts).type for tree in (item.left, item.right))
+        assert left == right
 
 
 def test_an_axiom_is_called_one():
