@@ -30,18 +30,21 @@ from tensaur.cost.analytic import Roofline
 from tensaur.cost.query import never
 from tensaur.egraph.explore import Limits
 from tensaur.errors import RuntimeFailure
+from tensaur.extract.cpsat import is_installed
 from tensaur.extract.serialized import operators, read, write
-from tensaur.extract.solve import METHODS, extract
+from tensaur.extract.solve import ALONE, METHODS, extract
 from tensaur.extract.space import Space
 
 _PACKAGES = ("tensaur", "numpy", "scipy", "highspy", "ortools")
 # What TenSat's paper calls BERT, NasRNN and NasNet-A, and its limit of e-nodes.
 NETWORKS = ("bert-tensat", "nasrnn-unshared", "nasnet-a")
 NODES, EXPLORING_SECONDS = 50_000, 120.0
+# Without CP-SAT, HiGHS alone is all there is.
+_METHODS = [name for name in METHODS if name not in ALONE or is_installed()]
 # Programs with order variables are there for e-graphs with cycles, the one without for those without.
 FILTERS = {
-    "efficient": tuple(name for name in METHODS if name not in ("ilp-real", "ilp-integer")),
-    "none": tuple(name for name in METHODS if name != "ilp-acyclic"),
+    "efficient": tuple(name for name in _METHODS if name not in ("ilp-real", "ilp-integer")),
+    "none": tuple(name for name in _METHODS if name != "ilp-acyclic"),
 }
 # A process may take so much longer than its time limit.
 _GRACE_SECONDS = 60.0
@@ -57,7 +60,7 @@ class Solved:
     bound: Decimal
     gap: float
     proved: bool
-    solver: str
+    prover: str
     stop: str
     seconds: float
     megabytes: float | None
@@ -81,7 +84,7 @@ def solved(path: Path, method: str, seconds: float, seed: int) -> Solved:
         Decimal(solution.lower_bound) / found.scale,
         solution.gap,
         solution.proved,
-        solution.solver,
+        solution.prover,
         solution.stop.name.lower().replace("_", " "),
         solution.seconds,
         None if before is None or peak is None else peak - before,
@@ -116,7 +119,7 @@ def line(name: str, method: str, found: Solved) -> list[str]:
         f"{found.cost:,}",
         "proved" if found.proved else f"{found.bound:,}",
         "0" if found.proved else f"{100 * found.gap:.2f}",
-        found.solver if found.proved else found.stop,
+        found.prover if found.proved else found.stop,
         f"{found.seconds:.2f}",
         "" if found.megabytes is None else f"{found.megabytes:,.0f}",
     ]
@@ -126,7 +129,9 @@ def table(title: str, remark: str, files: Iterator[File], options: argparse.Name
     """Solve some files by every method that each is for."""
     body, notes = [], []
     for file in files:
-        for method in file.methods if options.method is None else options.method:
+        for method in file.methods:
+            if options.method is not None and method not in options.method:
+                continue
             label = f"{file.name}, {method}"
             try:
                 found = apart(
@@ -160,7 +165,7 @@ class File:
 def given_files(folder: Path) -> Iterator[File]:
     """Yield the e-graphs of a folder."""
     for path in sorted(folder.glob("*.json")):
-        yield File(path.stem.removeprefix("egraph_"), path, METHODS)
+        yield File(path.stem.removeprefix("egraph_"), path, _METHODS)
 
 
 def network_files(networks: Sequence[str], multi: Sequence[int], folder: Path) -> Iterator[File]:

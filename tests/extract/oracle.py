@@ -6,9 +6,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tensaur.errors import ExtractionError
+from tensaur.extract import solve
+from tensaur.extract.cpsat import is_installed
 from tensaur.extract.problem import Problem, closure, totals
 
 CLASSES = 6
+METHODS = [name for name in solve.METHODS if name != "ilp-cpsat" or is_installed()]
+EXACT = [name for name in METHODS if name.startswith("ilp") and name != "ilp-acyclic"]
 
 
 @st.composite

@@ -10,9 +10,9 @@ from tensaur.errors import ExtractionError
 from tensaur.extract.descent import Descent
 from tensaur.extract.greedy import Network
 from tensaur.extract.problem import Problem, closure, fits, totals
-from tensaur.extract.solve import METHODS, extract
+from tensaur.extract.solve import extract
 from tensaur.extract.structure import simplify
-from tests.extract.oracle import best_cost, layered, problems
+from tests.extract.oracle import METHODS, best_cost, layered, problems
 
 
 def some_choice(problem):

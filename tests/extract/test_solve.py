@@ -10,19 +10,14 @@ from hypothesis import given, settings
 from tensaur.errors import ExtractionError
 from tensaur.extract import presolve
 from tensaur.extract.bits import BitCosts
-from tensaur.extract.cpsat import is_installed
 from tensaur.extract.cuts import Loops
 from tensaur.extract.greedy import Network, consider_tree
 from tensaur.extract.highs import Session
 from tensaur.extract.ilp import IntegerSearch
 from tensaur.extract.model import Constraints
 from tensaur.extract.problem import Incumbent, Problem, Stop, check
-from tensaur.extract.solve import METHODS as ALL_METHODS
 from tensaur.extract.solve import extract
-from tests.extract.oracle import best_cost, layered, problems
-
-METHODS = [name for name in ALL_METHODS if name != "ilp-cpsat" or is_installed()]
-EXACT = [name for name in METHODS if name.startswith("ilp") and name != "ilp-acyclic"]
+from tests.extract.oracle import EXACT, METHODS, best_cost, layered, problems
 
 
 @given(problems())

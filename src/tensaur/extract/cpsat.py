@@ -11,20 +11,23 @@ from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
-from threading import Thread
+from math import ceil
+from threading import Event, Thread
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from tensaur.errors import ExtractionError
 from tensaur.extract.model import Constraints, FloatArray, Model
 
 Watch = Callable[[FloatArray], None]
 """Is handed the columns of each improving solution."""
 
-Believe = Callable[[float], None]
+Believe = Callable[[int], None]
 """Is handed each better lower bound on the program's objective."""
+
+ROUNDING = 2.0**-50
+"""The solver computes in whole numbers and tells its bounds as double-precision ones."""
 
 
 def is_installed() -> bool:
@@ -36,44 +39,33 @@ class Levels:
     """One program inside CP-SAT, searched by one thread of the solver's beside the caller's."""
 
     def __init__(self, model: Model, constraints: Constraints, seed: int = 0) -> None:
-        try:
-            from ortools.sat.python import cp_model  # noqa: PLC0415  # heavy, and may be missing
-        except ImportError as error:
-            raise ExtractionError("cp-sat: not installed; the extra `cpsat` has it") from error
-        self._cp: Any = cp_model
-        self._model = model
-        self._program: Any = cp_model.CpModel()
-        self._column = [self._program.new_bool_var("") for _ in range(model.column_count)]
-        self._solver: Any = cp_model.CpSolver()
-        self._solver.parameters.num_workers = 1
-        self._solver.parameters.linearization_level = 2
-        self._solver.parameters.catch_sigint_signal = False  # Ctrl-C is Python's
-        self._solver.parameters.random_seed = seed % 2**31
+        self._model, self._constraints, self._seed = model, constraints, seed
+        self._cp: Any = None
+        self._program: Any = None
+        self._solver: Any = None
+        self._column: list[Any] = []
         self._thread: Thread | None = None
-        self.complete = False
-        self._state(constraints)
-        self._fit()
-        self._order()
-        paid = model.row_column >= 0
-        columns = [self._column[at] for at in model.binary.tolist()]
-        costs = model.reduced.problem.cost[paid].tolist()
-        self._program.minimize(self._cp.LinearExpr.weighted_sum(columns, costs))
+        self._stopped = Event()
 
     def start(
-        self, point: FloatArray | None, deadline: float, watch: Watch, believe: Believe
+        self,
+        point: FloatArray | None,
+        deadline: float,
+        watch: Watch,
+        believe: Believe,
+        delay: float = 0.0,
     ) -> None:
-        """Begin to search, from a first solution if there is one; both are called from the thread."""
-        for column, value in enumerate([] if point is None else (point > 0.5).tolist()):
-            self._program.add_hint(self._column[column], value)
-        self._solver.parameters.max_time_in_seconds = max(deadline - perf_counter(), 0.0)
-        self._solver.best_bound_callback = believe
-        columns = self._column
+        """Begin to search after a delay, from a first solution if there is one.
 
-        class Found(self._cp.CpSolverSolutionCallback):  # type: ignore[misc, name-defined]
-            def on_solution_callback(self) -> None:
-                watch(np.array([float(self.value(column)) for column in columns]))
+        Both functions are called from the thread.
+        """
 
-        self._thread = Thread(target=self._run, args=(Found(), believe), daemon=True)
+        def run() -> None:
+            if not self._stopped.wait(delay):
+                self._build(point, deadline)
+                self._search(watch, believe)
+
+        self._thread = Thread(target=run, daemon=True)
         self._thread.start()
 
     def wait(self, seconds: float) -> bool:
@@ -84,16 +76,50 @@ class Levels:
 
     def stop(self) -> None:
         """Stop the search and wait for its end."""
+        self._stopped.set()
         # A search that is only about to begin would not hear of it.
         while self._thread is not None and self._thread.is_alive():
-            self._solver.stop_search()
+            if self._solver is not None:
+                self._solver.stop_search()
             self._thread.join(0.02)
 
-    def _run(self, found: Any, believe: Believe) -> None:
-        status = self._solver.solve(self._program, found)
-        self.complete = status == self._cp.OPTIMAL
-        if self.complete:
-            believe(self._solver.objective_value)
+    def _build(self, point: FloatArray | None, deadline: float) -> None:
+        from ortools.sat.python import cp_model  # noqa: PLC0415  # heavy, and may be missing
+
+        model = self._model
+        self._cp, self._program = cp_model, cp_model.CpModel()
+        self._column = [self._program.new_bool_var("") for _ in range(model.column_count)]
+        self._state(self._constraints)
+        self._fit()
+        self._order()
+        costs = model.reduced.problem.cost[model.row_column >= 0].tolist()
+        columns = [self._column[at] for at in model.binary.tolist()]
+        self._program.minimize(cp_model.LinearExpr.weighted_sum(columns, costs))
+        for column, value in enumerate([] if point is None else (point > 0.5).tolist()):
+            self._program.add_hint(self._column[column], value)
+        solver: Any = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.linearization_level = 2
+        solver.parameters.random_seed = self._seed % 2**31
+        solver.parameters.catch_sigint_signal = False  # Ctrl-C is Python's
+        solver.parameters.max_time_in_seconds = max(deadline - perf_counter(), 0.0)
+        self._solver = solver
+
+    def _search(self, watch: Watch, believe: Believe) -> None:
+        columns = self._column
+
+        class Found(self._cp.CpSolverSolutionCallback):  # type: ignore[misc, name-defined]
+            def on_solution_callback(self) -> None:
+                watch(np.array([float(self.value(column)) for column in columns]))
+
+        def told(bound: float) -> None:
+            if np.isfinite(bound):
+                believe(ceil(bound - ROUNDING * abs(bound) - 0.01))
+
+        self._solver.best_bound_callback = told
+        status = self._solver.solve(self._program, Found())
+        if status == self._cp.OPTIMAL:
+            told(self._solver.objective_value)
 
     def _state(self, constraints: Constraints) -> None:
         """State constraints whose coefficients are 1 and -1: each is a choice, implications or a clause."""

@@ -27,6 +27,9 @@ from tensaur.extract.structure import BoolArray, keep_rows
 HIGHS, CPSAT = "highs", "cp-sat"
 SOLVERS = frozenset((HIGHS, CPSAT))
 
+RIVAL_DELAY = 2.0
+"""So many seconds HiGHS branches before CP-SAT is called in, which takes memory and half a second to load."""
+
 RELAXATION_SHARE = 0.5
 """The part of the time left that relaxations may take before branching begins."""
 
@@ -158,11 +161,11 @@ class IntegerSearch:
         def watch(point: FloatArray) -> None:
             self.incumbent.consider(current.reduced.lift(current.model.choice(point)))
 
-        def believe(bound: float) -> None:
-            self._raise(safe_bound(bound, 0.0), CPSAT)
+        def believe(bound: int) -> None:
+            self._raise(bound, CPSAT)
 
-        start = self._start(current)
-        rival.start(start, self.deadline, watch, believe)
+        delay = RIVAL_DELAY if HIGHS in self.solvers else 0.0
+        rival.start(self._start(current), self.deadline, watch, believe, delay)
         return rival
 
     def _wait(self, current: _Round) -> None:

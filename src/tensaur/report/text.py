@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from tensaur.comparison import SideBySide
 from tensaur.cost.metrics import Metrics
 from tensaur.inspection import Inspection, OperatorRow
-from tensaur.result import Advice, Result
+from tensaur.result import Advice, ExtractionSummary, Result
 from tensaur.runtime.compare import Comparison, Difference
 from tensaur.runtime.timing import Estimate
 
@@ -93,10 +94,19 @@ def _extraction_line(result: Result) -> str:
     summary = result.extraction
     if summary is None:
         return ""
-    unit = result.cost_unit
-    proof = "optimal" if summary.proved else f"no graph is below {amount(summary.bound, unit)}"
-    cost = amount(summary.cost, unit)
-    return f"{summary.method}, cost {cost}, {proof}, {summary.seconds:.1f} s"
+    cost = amount(summary.cost, result.cost_unit)
+    return f"{summary.method}, cost {cost}, {_quality(summary)}, {summary.seconds:.1f} s"
+
+
+def _quality(summary: ExtractionSummary) -> str:
+    """Return how good the graph is known to be among those of the e-graph."""
+    if summary.proved:
+        return "proved optimal under this cost model"
+    if summary.bound <= 0:
+        return "not known how far from optimal"
+    # Rounded up: the optimum is nowhere further off.
+    above = math.ceil((summary.cost / summary.bound - 1.0) * 1e4) / 100
+    return f"within {above:g} % of optimal under this cost model"
 
 
 def _comparison_line(comparison: Comparison | None) -> str:
