@@ -2,8 +2,10 @@
 
 Run as ``python -m benchmarks.costs``. *Isolated* prices are those of single operators, *fused* ones those
 of what the runtime computes together, *feedback* corrects these by what the profiles of half of the
-variants showed; it is judged on the other half alone. One thread; all versions of a network are timed
-interleaved, over fresh sessions.
+variants showed; it is judged on the other half alone. One thread. What is predicted is how long a model
+takes that is run again and again: each version is timed in fresh sessions, by itself for as long as its
+share of a round lasts, in random order, half of the rounds before prices are measured and half after, since
+the machine's own speed changes.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from statistics import median
 
 import onnx
 
 from benchmarks.apart import apart
 from benchmarks.environment import environment, environment_text
+from benchmarks.models.entry import Entry
 from benchmarks.models.networks import PAPERS
 from benchmarks.tables import Table
 from benchmarks.variants import variants
@@ -42,13 +46,16 @@ from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
 from tensaur.ir.graph import Graph
 from tensaur.runtime.choice import RUNTIME
-from tensaur.runtime.timing import Limits, RaceResult, estimate, race
+from tensaur.runtime.protocol import Feeds
+from tensaur.runtime.stopwatch import latency, meter_for
+from tensaur.runtime.timing import estimate
 
 PRICES = ("isolated", "fused", "feedback")
 QUICK = ("squeezenet", "nasrnn")
 # A difference between two variants counts if its interval excludes 1 and it is larger than this.
 LEAST_DIFFERENCE = 0.01
-PROFILE_SECONDS = 1.0
+PROFILE_SECONDS = 0.5
+ROUNDS = 8
 
 
 @dataclass
@@ -91,37 +98,42 @@ def costs(name: str, count: int, seconds: float, seed: int = 0) -> Costs:
         for number, model in enumerate(variants(onnx_io.read(paths[0]), count, seed)):
             paths.append(Path(folder) / f"variant{number}.onnx")
             onnx.save(model, paths[-1])
-        feeds = dict(entry.feeds(0))
-        found = Costs(entry.name)
-        result = race(
-            paths, [feeds], limits=Limits(seconds=seconds, replicates=8, least=3), seed=seed
-        )
-        found.seconds = [result.time(item) for item in range(len(paths))]
-        found.pairs = list(_pairs(result, len(paths)))
-        sources = [onnx_io.read(path) for path in paths]
-        graphs = [source.graph for source in sources]
-        weights = sum(data.nbytes for data in graphs[0].constants.values())
-        pricer = measured_cost(
-            Store(Path(folder) / "costs.sqlite"),
-            opsets={"": sources[0].opset},
-            weight_nbytes=weights,
-        )
-        start = time.perf_counter()
-        found.predicted["isolated"] = [_isolated(graph, pricer) for graph in graphs]
-        kernels = [RUNTIME.kernels(path) for path in paths]
-        every = list(zip(graphs, kernels, strict=True))
-        found.predicted["fused"] = [predicted(pricer, *each) for each in every]
-        found.profiling = time.perf_counter() - start
-        found.signatures = pricer.tally.measured
-        # The network itself is what a user has: feedback begins there.
-        seen = [0, *range(1, len(paths), 2)]
-        found.held = [item for item in range(len(paths)) if item not in seen]
-        feedback = Feedback()
-        for item in seen:
-            profile = RUNTIME.profile(paths[item], feeds, seconds=PROFILE_SECONDS)
+        return _compared(entry, paths, Path(folder), seconds, Random(seed))
+
+
+def _compared(
+    entry: Entry, paths: Sequence[Path], folder: Path, seconds: float, rng: Random
+) -> Costs:
+    found = Costs(entry.name)
+    feeds = dict(entry.feeds(0))
+    # The network itself is what a user has: feedback begins there.
+    seen = [0, *range(1, len(paths), 2)]
+    found.held = [item for item in range(len(paths)) if item not in seen]
+    sources = [onnx_io.read(path) for path in paths]
+    graphs = [source.graph for source in sources]
+    pricer = measured_cost(
+        Store(folder / "costs.sqlite"),
+        opsets={"": sources[0].opset},
+        weight_nbytes=sum(data.nbytes for data in graphs[0].constants.values()),
+    )
+    every = list(zip(graphs, [RUNTIME.kernels(path) for path in paths], strict=True))
+    feedback, rounds = Feedback(), []
+    for half in range(2):
+        for _ in range(ROUNDS // 2):
+            rounds.append(_round(paths, feeds, seconds / ROUNDS, rng))
+        profiles = [RUNTIME.profile(paths[item], feeds, seconds=PROFILE_SECONDS) for item in seen]
+        if half == 0:
+            start = time.perf_counter()
+            found.predicted["isolated"] = [_isolated(graph, pricer) for graph in graphs]
+            found.predicted["fused"] = [predicted(pricer, *each) for each in every]
+            found.profiling = time.perf_counter() - start
+            found.signatures = pricer.tally.measured
+        for item, profile in zip(seen, profiles, strict=True):
             learn(feedback, pricer, graphs[item], profile)
-        found.predicted["feedback"] = [predicted(pricer, *each, feedback) for each in every]
-        return found
+    found.predicted["feedback"] = [predicted(pricer, *each, feedback) for each in every]
+    found.seconds = [median(times) for times in zip(*rounds, strict=True)]
+    found.pairs = list(_pairs(rounds))
+    return found
 
 
 def _isolated(graph: Graph, pricer: MeasuredCost) -> float:
@@ -137,15 +149,21 @@ def _isolated(graph: Graph, pricer: MeasuredCost) -> float:
     return refined.cost * 1e-9 + pricer.stopwatch.overhead(len(graph.inputs))
 
 
-def _pairs(result: RaceResult, count: int) -> list[tuple[int, int, float]]:
-    """Return the pairs of versions whose times differ for certain, and log(first / second)."""
-    found = []
-    for i, j in itertools.combinations(range(count), 2):
-        first, second = result.logs[i][0], result.logs[j][0]
-        told = estimate([b - a for a, b in zip(first, second, strict=True)])
-        if not told.low <= 1 <= told.high and abs(math.log(told.ratio)) > LEAST_DIFFERENCE:
-            found.append((i, j, math.log(told.ratio)))
+def _round(paths: Sequence[Path], feeds: Feeds, seconds: float, rng: Random) -> list[float]:
+    """Return the seconds of one run of each model, each in a fresh session and with warm caches."""
+    found = [0.0] * len(paths)
+    for item in rng.sample(range(len(paths)), len(paths)):
+        run = RUNTIME.open(paths[item]).runner(feeds)
+        found[item] = latency(run, seconds / len(paths), meter=meter_for(1))
     return found
+
+
+def _pairs(rounds: Sequence[Sequence[float]]) -> Iterator[tuple[int, int, float]]:
+    """Yield the pairs of versions whose times differ for certain, and log(first / second)."""
+    for i, j in itertools.combinations(range(len(rounds[0])), 2):
+        told = estimate([math.log(times[i] / times[j]) for times in rounds])
+        if not told.low <= 1 <= told.high and abs(math.log(told.ratio)) > LEAST_DIFFERENCE:
+            yield i, j, math.log(told.ratio)
 
 
 def tables(rows: Sequence[Costs]) -> list[Table]:

@@ -25,6 +25,7 @@ from tensaur.extract.fold import Folder
 from tensaur.extract.groups import Grouping
 from tensaur.extract.option import ENodes, Option
 from tensaur.extract.problem import Problem, Solution
+from tensaur.extract.unavoidable import avoidable
 from tensaur.ir.graph import ConstantData, Graph
 from tensaur.ir.operator import (
     Literal,
@@ -85,6 +86,7 @@ class Space:
         self.options = [option for options in by_class.values() for option in options]
         self.options += self._folded()
         self._add_groups(by_class)
+        self.options = avoidable(self.options, self.root)
 
     @cached_property
     def names(self) -> dict[int, str]:

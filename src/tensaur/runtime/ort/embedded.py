@@ -87,6 +87,10 @@ def _continued(given: Any, pictures: list[Any]) -> Any:
     return result
 
 
+def _adds(node: Any) -> bool:
+    return node.domain == DOMAIN and len(node.input) > SUM and bool(node.input[SUM])
+
+
 @dataclass
 class _Cut:
     """Takes the convolutions before a model, and the changes of layout around it, off a graph.
@@ -115,14 +119,15 @@ class _Cut:
         A blocked convolution with a summand has it copied first if it may not write over it; inside a
         network it is hardly ever read once more.
         """
-        reads = Counter(name for node in self.graph.node for name in node.input)
+        nodes = self.graph.node
+        reads = Counter(name for node in nodes for name in node.input)
+        sums = Counter(node.input[SUM] for node in nodes if _adds(node))
         return {
             item.name: node.input[SUM]
             for item in self.graph.output
-            if (node := self.made[item.name]).domain == DOMAIN
-            and len(node.input) > SUM
+            if _adds(node := self.made[item.name])
             and node.input[SUM] in self.edges
-            and reads[node.input[SUM]] == 1
+            and reads[node.input[SUM]] == sums[node.input[SUM]]
         }
 
     def _find_edges(self, channels: dict[str, int]) -> None:
