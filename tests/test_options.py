@@ -25,7 +25,11 @@ from tensaur.options import CYCLE_FILTERS, EXTRACTORS, MATHS, Options
         ({"limits": {"size": float("nan")}}, "limit of size: nan is below 0"),
         ({"limits": {"size": float("inf")}}, "limit of size: inf is no limit"),
         ({"limits": {"size": "1MB"}}, "limit of size: '1MB' is not a number"),
-        ({"extract": "best"}, "extract: 'best' is not one of ilp, dag, tree"),
+        (
+            {"extract": "best"},
+            "extract: 'best' is not one of ilp, dag, tree, ilp-highs, ilp-cpsat, ilp-real, "
+            "ilp-integer, ilp-acyclic",
+        ),
         ({"cycle_filter": "all"}, "cycle_filter: 'all' is not one of efficient, vanilla, none"),
         ({"math": "loose"}, "math: 'loose' is not one of exact, rounding, fast"),
         ({"seconds": -1.0}, "seconds: -1.0 is below 0"),

@@ -12,6 +12,8 @@ from tensaur.cost.analytic import Launches
 from tensaur.egraph.egraph import EGraph
 from tensaur.errors import ModelError, RuntimeFailure, UnsoundRule, UsageError
 from tensaur.extract import refine
+from tensaur.extract.serialized import read
+from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
 from tensaur.gate import Judgement
 from tensaur.ir.rule import ROUNDING, Rule
@@ -625,3 +627,12 @@ def test_a_limit_on_size_bounds_what_is_extracted():
     none = optimize(product(), options=alone(limits={"size": 100}))
     assert none.kept_original
     assert any(line.startswith("the original is above the limit: size") for line in none.limits)
+
+
+def test_the_egraph_that_was_extracted_from_can_be_written(tmp_path):
+    result = optimize(small_file(tmp_path), options=Options(cost="flops", gate=False))
+    result.egraph.save(tmp_path / "e.json")
+    found = read(tmp_path / "e.json")
+    again = extract(found.problem)
+    # Every node costs a little beside its price, which whole numbers of operations leave out.
+    assert int(again.cost / found.scale) == result.extraction.cost

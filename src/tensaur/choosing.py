@@ -26,6 +26,7 @@ from tensaur.extract.lower import lower
 from tensaur.extract.problem import Problem, Solution
 from tensaur.extract.provenance import rules_used
 from tensaur.extract.refine import Refined, Refinement, Solve
+from tensaur.extract.serialized import Serialized
 from tensaur.extract.solve import extract
 from tensaur.extract.space import Space
 from tensaur.ir.graph import Graph
@@ -74,10 +75,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the original comes to, and distinct graphs that promise to be cheaper."""
+    """What the original comes to, and distinct graphs that promise to be cheaper.
+
+    `egraph` is what was chosen from last.
+    """
 
     before: Refined
     candidates: list[Candidate] = field(default_factory=list)
+    egraph: Serialized | None = None
 
 
 def choose(
@@ -120,6 +125,7 @@ class _Choosing:
         self._fused: Fused = ask(self._pricer.measured, asked, self._settings)
         self._own = self._alone()
         self._found: list[Candidate] = []
+        self._chosen_from: Serialized | None = None
 
     def run_all(self, feeds: Feeds | None) -> Chosen:
         """Choose, and choose again as long as running what was chosen leads to something new."""
@@ -132,7 +138,7 @@ class _Choosing:
                 self._learn(measured, feeds)
             except KeyboardInterrupt:  # what is chosen counts
                 self._run.interrupted = True
-        return Chosen(first, self._found)
+        return Chosen(first, self._found, self._chosen_from)
 
     def _learn(self, measured: MeasuredCost, feeds: Feeds) -> None:
         if self._run.interrupted:
@@ -200,6 +206,8 @@ class _Choosing:
                     refined = refinement.run(self._solver(), budget, bias=bias)
                 except ExtractionError:  # greedy choices may miss a budget that the original meets
                     continue
+                scale = space.scale(refinement.prices)
+                self._chosen_from = Serialized.of(space, refined.problem, scale)
                 gain = before.cost - refined.cost
                 if gain < 0 or (not gain and (self._found or options.gate)):
                     continue

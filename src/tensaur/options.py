@@ -14,7 +14,9 @@ from tensaur.cost.objective import LIMITS, SIZE, Objective, objective
 from tensaur.errors import UsageError
 from tensaur.ir.rule import Exactness, Rule
 
-Extractor = Literal["ilp", "dag", "tree"]
+Extractor = Literal[
+    "ilp", "dag", "tree", "ilp-highs", "ilp-cpsat", "ilp-real", "ilp-integer", "ilp-acyclic"
+]
 EXTRACTORS: tuple[Extractor, ...] = get_args(Extractor)
 CYCLE_FILTERS = ("efficient", "vanilla", "none")
 LEAST = {"seconds": 0, "nodes": 1, "iterations": 0, "multi": 0, "threads": 1, "seed": 0}

@@ -18,6 +18,8 @@ from tensaur.egraph.explore import Exploration, Explorer, Limits
 from tensaur.errors import RuntimeFailure, UnsoundRule
 from tensaur.extract.numbering import ConstantNumbering
 from tensaur.extract.refine import Refined
+from tensaur.extract.serialized import Serialized
+from tensaur.extract.solve import check_method
 from tensaur.gate import Gate, Judgement
 from tensaur.ir.graph import Graph
 from tensaur.ir.rule import Exactness, Rule
@@ -54,6 +56,7 @@ class Found:
     exploration: Exploration | None = None
     before: Refined | None = None
     candidates: list[Candidate] = field(default_factory=list)
+    egraph: Serialized | None = None
     dropped: list[str] = field(default_factory=list)
     judgement: Judgement = field(default_factory=_interrupted)
     advice: tuple[Advice, ...] = ()
@@ -84,6 +87,7 @@ def optimize(
     UsageError if an option does not fit it.
     """
     run = Run(options or Options(), progress or (lambda message: None))
+    check_method(run.options.extract)
     with run.phase("reading"):
         source = onnx_io.read(model)
         check_given(source.graph, run.options.sizes)
@@ -103,6 +107,7 @@ def optimize(
             feeds = None if gate is None else gate.timed[0]
             chosen = choose(egraph, root, source, found.sizes, run, feeds)
             found.before, found.candidates = chosen.before, chosen.candidates
+            found.egraph = chosen.egraph
             found.drop(run.options.limits)
         with run.phase("checking"):
             found.judgement = judge(gate, found, run)
@@ -203,6 +208,7 @@ def _result(found: Found, run: Run) -> Result:
         metrics_after=found.metrics if winner is None else winner.metrics,
         limits=tuple(found.dropped),
         advice=found.advice,
+        egraph=found.egraph,
         trusted=() if winner is None else _trusted(winner.rewrites, run.options.trusted),
     )
 
@@ -221,6 +227,8 @@ def _summary(refined: Refined) -> ExtractionSummary:
         proved=solution.proved,
         seconds=solution.seconds,
         stop=solution.stop.value,
+        prover=solution.prover,
+        gap=0.0 if solution.proved else 1.0 - refined.bound / refined.cost,
     )
 
 

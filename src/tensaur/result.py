@@ -9,6 +9,7 @@ from typing import Any
 
 from tensaur import onnx_io
 from tensaur.cost.metrics import Metrics
+from tensaur.extract.serialized import Serialized
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,10 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionSummary:
-    """How the graph was chosen: method, its cost, the bound on any graph's cost, and whether it meets it."""
+    """How the graph was chosen: method, its cost, the bound on any graph's cost, and whether it meets it.
+
+    `prover` found the bound; `gap` is how far the cost may be above the optimum, as a share of the cost.
+    """
 
     method: str
     cost: float
@@ -52,6 +56,8 @@ class ExtractionSummary:
     proved: bool
     seconds: float
     stop: str
+    prover: str = ""
+    gap: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,8 @@ class Result:
 
     `reason` says in a sentence why this model was returned. Costs are in `cost_unit`. `trusted` names the
     rules among `rewrites` that were used although nothing has verified them. `limits` says what was above a
-    limit: dropped candidates, and the original itself.
+    limit: dropped candidates, and the original itself. `egraph` is the priced e-graph that was extracted from
+    last, None if there was none.
     """
 
     source: onnx_io.Source = field(repr=False)
@@ -85,6 +92,7 @@ class Result:
     metrics_after: Metrics | None = None
     limits: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = ()
+    egraph: Serialized | None = field(default=None, repr=False)
 
     @property
     def model(self) -> Any:

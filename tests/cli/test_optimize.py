@@ -319,3 +319,9 @@ def test_files_without_such_a_cost_are_refused(run, engine, tmp_path, content, n
     assert done.code == 2
     assert part in done.error
     assert not engine.options
+
+
+def test_the_egraph_is_written_if_there_is_one(run, engine, tmp_path):
+    done = run("optimize", small_file(tmp_path), "--egraph", tmp_path / "e.json")
+    assert done.code != 0
+    assert "e.json: not written, there was no time to extract anything" in done.err

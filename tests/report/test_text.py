@@ -7,7 +7,7 @@ from tensaur import report
 from tensaur.comparison import SideBySide
 from tensaur.cost.metrics import Metrics
 from tensaur.report.text import amount, duration
-from tensaur.result import Latency
+from tensaur.result import ExtractionSummary, Latency
 from tensaur.runtime.compare import Comparison, Difference
 from tensaur.runtime.timing import Estimate
 from tests.small import small_result
@@ -119,3 +119,18 @@ def test_the_unit_of_a_combination_is_its_text():
     assert amount(1_234_567.5, "latency + 0.1*bytes") == "1.23 M (latency + 0.1*bytes)"
     assert amount(2.5, "mine") == "2.5 (mine)"
     assert amount(2e6, "size") == "2.00 MB"
+
+
+@pytest.mark.parametrize(
+    ("bound", "proved", "words"),
+    [
+        (2_000_000, True, "proved optimal under this cost model"),
+        (1_990_000, False, "within 0.51 % of optimal under this cost model"),
+        (1_999_999, False, "within 0.01 % of optimal under this cost model"),
+        (1_000_000, False, "within 100 % of optimal under this cost model"),
+        (0, False, "not known how far from optimal"),
+    ],
+)
+def test_how_good_the_graph_is(bound, proved, words):
+    summary = ExtractionSummary("ilp", 2_000_000, bound, proved, 0.25, "")
+    assert words in report.result_text(small_result(extraction=summary))

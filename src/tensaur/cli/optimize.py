@@ -11,8 +11,8 @@ import typer
 from tensaur import pipeline, report
 from tensaur.cli import options as given
 from tensaur.cli.progress import progress
-from tensaur.errors import UsageError
-from tensaur.options import Options
+from tensaur.errors import ExtractionError, UsageError
+from tensaur.options import Extractor, Options
 from tensaur.rulefile import UserRules, load_rules
 from tensaur.rules import ALL_RULES
 
@@ -31,8 +31,12 @@ NodeLimit = Annotated[int, typer.Option("--node-limit", help="Bound on the e-gra
 Iterations = Annotated[int, typer.Option("--iterations", help="Rounds of exploration.")]
 Multi = Annotated[int, typer.Option("--multi", help="Rounds in which multi-pattern rules run.")]
 Extract = Annotated[
-    Literal["ilp", "dag", "tree"],
-    typer.Option("--extract", help="Extraction: optimal, or greedy on the graph or on trees."),
+    Extractor,
+    typer.Option(
+        "--extract",
+        help="Extraction: optimal (ilp), greedy on the graph (dag) or on trees; the others, one solver "
+        "alone and TenSat's programs, are there to compare with.",
+    ),
 ]
 CycleFilter = Annotated[
     Literal["efficient", "vanilla", "none"],
@@ -74,6 +78,14 @@ Trust = Annotated[
     bool,
     typer.Option("--trust", help="Use those of your rules too that nothing could be tried on."),
 ]
+EGraph = Annotated[
+    Path | None,
+    typer.Option(
+        "--egraph",
+        metavar="EGRAPH.JSON",
+        help="Write the priced e-graph too, in the egraph-serialize format.",
+    ),
+]
 
 
 def command(
@@ -96,6 +108,7 @@ def command(
     trust: Trust = False,
     seed: given.Seed = DEFAULT.seed,
     json: given.JsonReport = None,
+    egraph: EGraph = None,
     quiet: given.Quiet = False,
 ) -> None:
     """Optimise a model for this machine; the result is checked and never slower than the original."""
@@ -118,13 +131,13 @@ def command(
     )
     beside = model.parent / f"{model.stem}.opt.onnx"
     target = beside if output is None else output
-    given.check_outputs([model, inputs, rules], [target, json])
+    given.check_outputs([model, inputs, rules], [target, json, egraph])
     if rules is not None:
         own = _own_rules(rules, trust, quiet)
         settings = replace(settings, rules=own.rules, trusted=own.trusted)
     elif trust:
         raise UsageError("--trust: there are no --rules to trust")
-    run(model, target, settings, json, quiet)
+    run(model, target, settings, json, quiet, egraph)
 
 
 def _own_rules(path: Path, trust: bool, quiet: bool) -> UserRules:
@@ -133,11 +146,22 @@ def _own_rules(path: Path, trust: bool, quiet: bool) -> UserRules:
         return load_rules(path, taken, say, trust, given.verdicts())
 
 
-def run(model: Path, output: Path, settings: Options, json: Path | None, quiet: bool) -> None:
+def run(
+    model: Path,
+    output: Path,
+    settings: Options,
+    json: Path | None,
+    quiet: bool,
+    egraph: Path | None = None,
+) -> None:
     """Optimise `model` into `output` and report."""
     with progress(quiet) as say:
         result = pipeline.optimize(model, options=settings, progress=say)
         result.save(output)
+    if egraph is not None:
+        if result.egraph is None:
+            raise ExtractionError(f"{egraph}: not written, there was no time to extract anything")
+        result.egraph.save(egraph)
     if json is not None:
         report.save_json(report.as_dict(result), json)
     if not quiet:

@@ -42,6 +42,16 @@ class Serialized:
     node: Sequence[str]
     op: Sequence[str]
 
+    @classmethod
+    def of(cls, space: Space, problem: Problem, scale: int) -> Serialized:
+        """Name the rows of a problem that was made from a space."""
+        names = [str(row) for row in range(problem.row_count)]
+        return cls(problem, scale, names, operators(space, problem))
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        write(self.problem, self.op, path, self.scale)
+
 
 def read(path: Path) -> Serialized:
     """Read a file; ExtractionError if it is no e-graph, or a cost is negative or not finite."""

@@ -37,10 +37,7 @@ def extract(
     At the time limit, or on Ctrl-C once a first solution is known, the best solution so far is returned.
     ExtractionError if the root cannot be computed, or no solution within the size budget was found.
     """
-    if method not in METHODS:
-        raise ExtractionError(f"method: {method!r} is not one of {', '.join(METHODS)}")
-    if ALONE.get(method) == frozenset((CPSAT,)) and not is_installed():
-        raise ExtractionError(f"method: {method} needs OR-tools; `tensaur[cpsat]` has it")
+    check_method(method)
     start = perf_counter()
     part = simplify(problem)
     solvers = ALONE.get(method, SOLVERS)
@@ -57,6 +54,14 @@ def extract(
     solution = _solution(problem, part, search, method, stop, perf_counter() - start)
     check(problem, solution)
     return solution
+
+
+def check_method(method: str) -> None:
+    """Raise ExtractionError unless a method exists and what it needs is installed."""
+    if method not in METHODS:
+        raise ExtractionError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    if ALONE.get(method) == frozenset((CPSAT,)) and not is_installed():
+        raise ExtractionError(f"method: {method} needs OR-tools; `tensaur[cpsat]` has it")
 
 
 def _run(method: str, search: IntegerSearch) -> Stop:
