@@ -7,6 +7,7 @@ import pytest
 
 from tensaur.errors import ExtractionError
 from tensaur.extract.problem import Incumbent, Problem, Solution, Stop, check, closure, totals
+from tests.extract.spaces import explored
 
 
 def diamond(**changes):
@@ -142,3 +143,11 @@ def test_proved_and_gap():
     assert not made.proved
     assert made.gap == 0.25
     assert replace(made, lower_bound=36).proved
+
+
+@pytest.mark.parametrize("price", [float("nan"), float("inf"), -1.0])
+def test_prices_that_are_no_amounts_are_refused(price):
+    space = explored("input x: f32[4]\ny = Relu(x)\noutput y\n").space
+    prices = np.full(len(space.queries), price)
+    with pytest.raises(ExtractionError, match=r"cost of row \d+: .* is (not finite|negative)"):
+        space.problem(prices, np.zeros(len(prices), dtype=bool), None)

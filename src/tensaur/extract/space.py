@@ -129,7 +129,8 @@ class Space:
         tag = np.flatnonzero(usable)
         paid = self._paid(prices) * np.where(loaded, 1.0, 1.0 + bias)
         node = np.where(loaded, LOADED_NODE, NEW_NODE) * (query >= 0)
-        cost = np.ceil(paid * self.scale(prices)).astype(np.int64) + node
+        # In floating point: `Problem` is to see, and refuse, what is not a number or not finite.
+        cost = np.ceil(paid * self.scale(prices)) + node
         children = [self.options[at].children for at in tag.tolist()]
         lengths = np.array([len(item) for item in children], dtype=np.int64)
         return Problem(
