@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tensaur.errors import ExtractionError
+from tensaur.extract.problem import Problem
 from tensaur.extract.serialized import from_dict, read, to_dict, write
 from tensaur.extract.solve import extract
 from tests.extract.oracle import best_cost, problems
@@ -104,6 +105,14 @@ def test_what_is_written_has_the_same_optimum(problem):
     text = json.dumps(to_dict(problem, [f"op{row}" for row in range(problem.row_count)], scale=10))
     found = from_dict(json.loads(text))
     assert best_cost(found.problem) * 10 == best * found.scale
+
+
+def test_what_cannot_be_computed_is_not_written():
+    # Class 1 has no rows, so row 0 of class 0 does not count, nor does it stand for the class.
+    problem = Problem.of([[1], [], [0]], [0, 0, 2], [1, 5, 0], root=2)
+    contents = to_dict(problem, ["a", "b", "c"])
+    assert list(contents["nodes"]) == ["1", "2"]
+    assert extract(from_dict(contents).problem).cost == 5
 
 
 def test_files_are_written(tmp_path):

@@ -11,7 +11,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from tensaur.errors import ExtractionError
 from tensaur.extract.problem import Problem
 from tensaur.extract.space import Space
+from tensaur.extract.structure import derivable
 from tensaur.output import write_beside
 
 DIGITS = 12
@@ -96,21 +96,21 @@ def from_dict(found: Any) -> Serialized:
 
 
 def to_dict(problem: Problem, op: Sequence[str], scale: int = 1) -> dict[str, Any]:
-    """Return a problem as a file's contents; rows with a child that has no rows are left out."""
+    """Return a problem as a file's contents; rows without an acyclic derivation are left out."""
     names = [str(row) for row in range(problem.row_count)]
     first = np.full(problem.class_count, -1, dtype=np.int64)
-    first[problem.node_class[::-1]] = np.arange(problem.row_count)[::-1]
+    kept = np.flatnonzero(derivable(problem))[::-1]
+    first[problem.node_class[kept]] = kept
     named = first[problem.child].tolist()
     nodes = {}
-    for row, (start, end) in enumerate(pairwise(problem.child_start.tolist())):
-        if min(named[start:end], default=0) < 0:
-            continue
+    start = problem.child_start.tolist()
+    for row in kept[::-1].tolist():
         cost = int(problem.cost[row])
         nodes[names[row]] = {
             "op": op[row],
             "cost": cost if scale == 1 else cost / scale,
             "eclass": str(int(problem.node_class[row])),
-            "children": [names[child] for child in named[start:end]],
+            "children": [names[child] for child in named[start[row] : start[row + 1]]],
         }
     return {"nodes": nodes, "root_eclasses": [str(problem.root)], "class_data": {}}
 
