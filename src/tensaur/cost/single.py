@@ -43,9 +43,8 @@ _ATTEMPTS = 3
 # Weights smaller than this are not worth telling where they come from.
 _LEAST_COLD = 1 << 16
 _MOST_COPIES = 64
-# Bytes a second: for what reads its weights more slowly than this, where they come from makes less difference
-# than it would take long to find out.
-_SLOW_MEMORY = 3e9
+# Bytes a second: what reads its weights more slowly than this does not wait for memory.
+_SLOW_MEMORY = 10e9
 # Below this nothing can be told from the stopwatch's own noise.
 LEAST_SECONDS = 50e-9
 
