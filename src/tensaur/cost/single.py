@@ -34,9 +34,10 @@ _BLOCK = 1 << 16
 # From one seed to the next in a block: odd, so that all seeds begin at places of their own.
 _STEP = 613
 _CHAIN = 9
-# A measurement has up to so many parts; where they lie further apart than this share of the price, and
-# than these seconds, it is made again, up to so many times in all.
+# A measurement has up to so many parts, two if they lie no further apart than the first share; where they
+# lie further apart than the second one, and than these seconds, it is made again, up to so many times in all.
 _PARTS = 3
+_AGREED = 0.02
 _MOST_SPREAD = 0.1
 _LEAST_APART = 5e-7
 _ATTEMPTS = 3
@@ -154,11 +155,16 @@ class Stopwatch:
         return min(found, key=lambda one: one.spread)
 
     def _parts(self, run: Run) -> list[float]:
-        """Return the seconds of a run from each part of the time for measuring, from two at the least."""
+        """Return the seconds of a run from each part of the time for measuring.
+
+        From two at the least, and from no more if these agree closely.
+        """
         parts: list[float] = []
         start, meter = time.perf_counter(), meter_for(self.threads)
         while len(parts) < 2 or (
-            len(parts) < _PARTS and time.perf_counter() - start < self.seconds
+            len(parts) < _PARTS
+            and max(parts) > (1 + _AGREED) * min(parts)
+            and time.perf_counter() - start < self.seconds
         ):
             parts.append(latency(run, self.seconds / _PARTS, meter=meter))
         return parts
