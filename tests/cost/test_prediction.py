@@ -5,6 +5,7 @@ import pytest
 from tensaur.cost.feedback import Feedback
 from tensaur.cost.learning import learn, parts
 from tensaur.cost.prediction import predicted
+from tensaur.runtime.protocol import Kernel
 from tests.cost.test_learning import KERNELS, affine
 from tests.cost.test_measured import FakeStopwatch, model
 
@@ -21,6 +22,15 @@ def test_latency_is_the_sum_over_kernels_and_the_overhead():
 def test_what_no_kernel_computes_costs_nothing():
     pricer = model(FakeStopwatch())
     assert predicted(pricer, affine(), KERNELS[3:]) == OVERHEAD
+
+
+def test_a_change_of_layout_costs_something():
+    pricer, name = model(FakeStopwatch()), "positive"
+    plain = predicted(pricer, affine(), KERNELS)
+    carrying = Kernel("Layout", (), carries=name)
+    assert predicted(pricer, affine(), [*KERNELS, carrying]) > plain
+    unknown = Kernel("Layout", (), carries="unknown")
+    assert predicted(pricer, affine(), [*KERNELS, unknown]) == plain
 
 
 def test_feedback_from_the_model_itself_predicts_its_time():
