@@ -2,7 +2,7 @@
 
 Everything public is re-exported here; every other ONNX operator is `Opaque`. Which module holds what:
 `elementwise`, `comparison`, `activation`, `matmul`, `convolution`, `pooling`, `layout` (orders of axes),
-`reshaping`, `assembly` (joining and padding), `slicing`, `reduction`, `normalisation`.
+`reshaping`, `assembly` (joining and padding), `slicing`, `indexing`, `reduction`, `normalisation`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,9 @@ from tensaur.ops.assembly import (
 )
 from tensaur.ops.slicing import (
     Slice, Split, Gather, slice_, split, gather,
+)
+from tensaur.ops.indexing import (
+    OneHot, one_hot,
 )
 from tensaur.ops.reduction import (
     ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, reduce_sum, reduce_mean,
@@ -117,8 +120,8 @@ OPERATORS: tuple[type[Operator], ...] = (
     Cast, Relu, Sigmoid, Tanh, Clip, LeakyRelu, Elu, Softplus, HardSigmoid, HardSwish, Gelu,
     PRelu, Softmax, LogSoftmax, MatMul, Gemm, Conv, ConvTranspose, MaxPool, AveragePool,
     GlobalAveragePool, GlobalMaxPool, Transpose, Flatten, Squeeze, Unsqueeze, DepthToSpace,
-    Shape, Reshape, Expand, Tile, Concat, Pad, Slice, Split, Gather, ReduceSum, ReduceMean,
-    ReduceMax, ReduceMin, ReduceProd, BatchNormalization, LayerNormalization,
+    Shape, Reshape, Expand, Tile, Concat, Pad, Slice, Split, Gather, OneHot, ReduceSum,
+    ReduceMean, ReduceMax, ReduceMin, ReduceProd, BatchNormalization, LayerNormalization,
     InstanceNormalization, LRN,
 )
 
@@ -130,7 +133,7 @@ __all__ = [  # noqa: RUF022  # packed; sorted by code point
     "GlobalAveragePool", "GlobalMaxPool", "Greater", "GreaterOrEqual", "HardSigmoid",
     "HardSwish", "InstanceNormalization", "LOGIC", "LRN", "LayerNormalization", "LeakyRelu",
     "Less", "LessOrEqual", "Log", "LogSoftmax", "MONOTONE", "MatMul", "Max", "MaxPool", "Min",
-    "Mul", "NORMALISATIONS", "Neg", "Not", "OPERATORS", "Or", "POOLS", "PRelu", "Pad", "Pow",
+    "Mul", "NORMALISATIONS", "Neg", "Not", "OPERATORS", "OneHot", "Or", "POOLS", "PRelu", "Pad", "Pow",
     "REDUCTIONS", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum", "Relu", "Reshape", "SOFTMAXES", "Shape", "Sigmoid", "Sign", "Sin", "Slice",
     "Softmax", "Softplus", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile",
@@ -141,7 +144,7 @@ __all__ = [  # noqa: RUF022  # packed; sorted by code point
     "global_max_pool", "greater", "greater_or_equal", "hard_sigmoid", "hard_swish",
     "instance_normalization", "layer_normalization", "leaky_relu", "less", "less_or_equal",
     "log", "log_softmax", "lrn", "matmul", "max_", "max_pool", "min_", "mul", "neg", "not_",
-    "or_", "pad", "pow_", "prelu", "reciprocal", "reduce_max", "reduce_mean", "reduce_min",
+    "one_hot", "or_", "pad", "pow_", "prelu", "reciprocal", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_sum", "relu", "reshape", "shape", "sigmoid", "sign", "sin", "slice_",
     "softmax", "softplus", "split", "sqrt", "squeeze", "sub", "sum_", "tanh", "tile",
     "transpose", "unsqueeze", "where",

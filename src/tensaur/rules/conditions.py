@@ -136,7 +136,9 @@ def number(fact: Fact) -> float:
 
 @derived
 def like(fact: Fact, value: float) -> Known:
-    """The scalar `value` of the element type of a tensor."""
+    """The scalar `value` of the element type of a tensor, which must have it."""
+    if fact.dtype.is_integer and not np.can_cast(np.min_scalar_type(int(value)), fact.dtype.numpy):
+        raise ValueError(f"no {value} of this type")
     return Known.of(np.array(value, dtype=fact.dtype.numpy), fact.dtype)
 
 

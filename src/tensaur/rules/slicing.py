@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensaur.ir.operator import Project
-from tensaur.ir.rule import ROUNDING, Rule
+from tensaur.ir.rule import FAST, ROUNDING, Rule
 from tensaur.ir.term import (
     Apply,
     AttrVar,
@@ -31,9 +31,11 @@ from tensaur.ops import (
     Sum,
     clip,
     concat,
+    expand,
     gather,
     layer_normalization,
     matmul,
+    one_hot,
     reshape,
     slice_,
     split,
@@ -41,9 +43,10 @@ from tensaur.ops import (
     transpose,
     where,
 )
-from tensaur.rules.axes import has_length, only, same_axis, target_shape
-from tensaur.rules.conditions import ranks_at_least, varying
+from tensaur.rules.axes import has_length, is_last_axis, only, same_axis, target_shape
+from tensaur.rules.conditions import like, ranks_at_least, varying
 from tensaur.rules.kinds import PAIRWISE
+from tensaur.rules.lookup import before_first, is_zero_one, one_row
 from tensaur.rules.operands import (
     cuts_before,
     cuts_beside,
@@ -279,4 +282,22 @@ _SPLIT = (
     ),
 )
 
-RULES = (*_ELEMENTWISE, *_PRODUCTS, *_ALONG, *_LAYOUT, *_SPLIT)
+_rows = expand(Const(like(w, 0.0)), Const(one_row(w)))
+
+_LOOKUP = (
+    # An index outside the matrix finds the row of zeros; a negative one counts from the end.
+    Rule(
+        "product-as-lookup",
+        matmul(one_hot(i, s, depth=k, axis=n), w),
+        gather(
+            concat(w, _rows, w, axis=0),
+            clip(i, Const(like(i, before_first(k))), Const(like(i, k))),
+            axis=0,
+        ),
+        when=(is_zero_one(s), is_last_axis(n, one_hot(i, s, depth=k, axis=n)), varying(i)),
+        exactness=FAST,
+        integers=True,
+    ),
+)
+
+RULES = (*_ELEMENTWISE, *_PRODUCTS, *_ALONG, *_LAYOUT, *_SPLIT, *_LOOKUP)
