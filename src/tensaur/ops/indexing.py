@@ -65,7 +65,7 @@ class OneHot(Operator):
         axis = normal_axis(self.axis, indices.ndim + 1)
         positions = np.arange(self.depth).reshape((-1,) + (1,) * (indices.ndim - axis))
         hit = np.expand_dims(places, axis) == positions
-        return np.where(hit, on, off).astype(values.dtype)
+        return np.asarray(np.where(hit, on, off), dtype=values.dtype)
 
     @classmethod
     def sample(cls, rng: Random, output: TensorType, index: int = 0) -> Sample:

@@ -129,6 +129,24 @@ def axes_from(perm: tuple[int, ...], axes: tuple[int, ...] | None) -> tuple[int,
 
 
 @derived
+def pads_from(perm: tuple[int, ...], pads: tuple[int, ...]) -> tuple[int, ...]:
+    """The pads of the input of a transpose that become the pads `pads` of its output, none negative."""
+    rank = len(perm)
+    if len(pads) != 2 * rank or min(pads, default=0) < 0:
+        raise ValueError("not a padding of every axis")
+    back = invert(perm)
+    return (*(pads[axis] for axis in back), *(pads[rank + axis] for axis in back))
+
+
+@derived
+def pads_together(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The pads that two paddings make together; none if one of them cuts off."""
+    if min((*first, *second), default=0) < 0:
+        raise ValueError("cuts off")
+    return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+@derived
 def permutation_left(
     perm: tuple[int, ...], axes: tuple[int, ...] | None, keepdims: bool
 ) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensaur.ir.operator import Project
 from tensaur.ir.rule import ROUNDING, Rule
 from tensaur.ir.term import AttrVar, Const, Each, Elem, Index, OpVar, Seq, Var, build
 from tensaur.ops import (
@@ -25,8 +26,10 @@ from tensaur.ops import (
     matmul,
     pad,
     reshape,
+    split,
     tile,
     transpose,
+    where,
 )
 from tensaur.rules.axes import (
     axis_after,
@@ -41,6 +44,8 @@ from tensaur.rules.axes import (
     length,
     names_no_copy,
     padded_to,
+    pads_from,
+    pads_together,
     same_axis,
     target_shape,
 )
@@ -59,7 +64,7 @@ from tensaur.rules.ranges import cuts_of_share, sliced
 
 x, y, z, s, t, c, i, w = (Var(name) for name in "xyzstciw")
 p, q, n, m = AttrVar("p"), AttrVar("q"), AttrVar("n"), AttrVar("m")
-mode = AttrVar("mode")
+mode, sizes, k = AttrVar("mode"), AttrVar("sizes"), AttrVar("k")
 xs = Seq("x")
 _pointwise = OpVar("f", POINTWISE)
 _pairwise = OpVar("f", PAIRWISE)
@@ -118,6 +123,26 @@ _TRANSPOSES = (
         when=(constant(c), varying(x)),
     ),
     Rule("transpose-clipped", clip(transpose(x, perm=p), y, z), transpose(clip(x, y, z), perm=p)),
+    Rule(
+        "transpose-selection",
+        where(transpose(c, perm=p), transpose(x, perm=p), transpose(y, perm=p)),
+        transpose(where(c, x, y), perm=p),
+        when=(any_varying(c, x, y),),
+    ),
+    *(
+        Rule(
+            f"transpose-padded{suffix}",
+            pad(transpose(x, perm=p), *value, pads=q, mode=mode, axes=None),
+            transpose(pad(x, *value, pads=pads_from(p, q), mode=mode, axes=None), perm=p),
+        )
+        for suffix, value in (("", ()), ("-with", (c,)))
+    ),
+    Rule(
+        "transpose-split",
+        build(Project, split(transpose(x, perm=p), axis=n, sizes=sizes), index=k),
+        transpose(build(Project, split(x, axis=axis_from(p, n), sizes=sizes), index=k), perm=p),
+        when=(varying(x),),
+    ),
     Rule(
         "transpose-batches",
         matmul(transpose(x, perm=p), transpose(y, perm=p)),
@@ -252,6 +277,20 @@ _RESHAPING = (
         _pairwise(y, expand(x, s)),
         _pairwise(y, x),
         when=(any_varying(x, y), same_type(_pairwise(y, expand(x, s)), _pairwise(y, x))),
+    ),
+    *(
+        Rule(
+            f"pad-twice{suffix}",
+            pad(
+                pad(x, *value, pads=p, mode="constant", axes=None),
+                *value,
+                pads=q,
+                mode="constant",
+                axes=None,
+            ),
+            pad(x, *value, pads=pads_together(p, q), mode="constant", axes=None),
+        )
+        for suffix, value in (("", ()), ("-with", (c,)))
     ),
     Rule("pad-nothing", pad(x, pads=p, mode=mode, axes=q), x, when=(all_equal(p, 0),)),
     Rule("pad-nothing-with", pad(x, c, pads=p, mode=mode, axes=q), x, when=(all_equal(p, 0),)),
