@@ -19,6 +19,7 @@ from tensaur.ir.operator import Operator
 from tensaur.ir.types import DType, Fact, Known, TensorType, Type
 from tensaur.synth.drafts import SIZES, Draft
 
+_SCATTERED = 60
 MOST_LEAVES = 6  # leaves whose ranks are compared; more are members of groups, which are alike
 
 
@@ -61,6 +62,10 @@ class Aim(Protocol):
     def unranked(self) -> bool:
         """Tell whether the rule should not see the ranks of some leaves."""
 
+    @property
+    def anew(self) -> bool:
+        """Tell whether instances do not count that lay there by chance."""
+
     def met(self, found: Found) -> bool:
         """Tell whether an instance lies in the corner."""
 
@@ -77,6 +82,7 @@ class OfType:
     attempts: int = 6
     repaired: bool = False
     unranked: bool = False
+    anew: bool = False
 
     def met(self, found: Found) -> bool:
         """Tell whether the first result has the type."""
@@ -100,6 +106,7 @@ class OfOneType:
     attempts: int = 32
     repaired: bool = False
     unranked: bool = False
+    anew: bool = False
 
     def met(self, found: Found) -> bool:
         """Tell whether the types are equal."""
@@ -129,6 +136,7 @@ class OfRank:
     attempts: int = 6
     repaired: bool = True
     unranked: bool = False
+    anew: bool = False
 
     def met(self, found: Found) -> bool:
         """Tell whether the leaf has the rank."""
@@ -149,6 +157,7 @@ class Higher:
     attempts: int = 8
     repaired: bool = True
     unranked: bool = False
+    anew: bool = False
 
     def met(self, found: Found) -> bool:
         """Tell whether the one rank is higher."""
@@ -169,25 +178,27 @@ class Higher:
 
 
 @dataclass(frozen=True, slots=True)
-class Empty:
-    """Some leaf has no elements."""
+class OfSize:
+    """Some leaf has an axis of this size, most often 0 or 1, as other leaves have where that was equal."""
 
+    size: int
     wanted: int
     attempts: int
     repaired: bool = True
     unranked: bool = False
+    anew: bool = False
 
     def met(self, found: Found) -> bool:
-        """Tell whether some leaf is empty."""
-        return any(0 in (kind.static_shape or ()) for kind in found.kinds.values())
+        """Tell whether some leaf has such an axis."""
+        return any(self.size in (kind.static_shape or ()) for kind in found.kinds.values())
 
     def change(self, draft: Draft, rng: Random) -> Draft:
-        """Replace one size by 0 everywhere; sizes that are data, as of a reshape, change too."""
+        """Replace another size everywhere; sizes that are data, as of a reshape, change too."""
         sizes = sorted({dim for kind in _types(draft).values() for dim in kind.static_shape or ()})
         if not sizes:
             return draft
-        size = rng.choice(sizes)
-        leaves = {name: _without(kind, size) for name, kind in draft.leaves.items()}
+        old = rng.choice(sizes)
+        leaves = {n: _resized(kind, old, self.size) for n, kind in draft.leaves.items()}
         return replace(draft, leaves=leaves)
 
 
@@ -199,6 +210,7 @@ class Unstated:
     attempts: int = 32
     repaired: bool = True
     unranked: bool = True
+    anew: bool = False
 
     def met(self, found: Found) -> bool:
         """Tell whether the rule sees such an operator, and some leaf without its rank."""
@@ -211,6 +223,30 @@ class Unstated:
         draft = replace(draft, ops=changed)
         names = list(_types(draft))
         return _of_rank(draft, rng.choice(names), rng.randrange(4), rng) if names else draft
+
+
+@dataclass(frozen=True, slots=True)
+class Scattered:
+    """Lists of numbers that operators have, as windows do, are drawn without regard to what usually fits.
+
+    A window that is stretched, beside an axis of size 1, may see nothing but padding.
+    """
+
+    wanted: int
+    attempts: int
+    repaired: bool = False
+    unranked: bool = False
+    anew: bool = True
+
+    def met(self, found: Found) -> bool:
+        """Tell whether there are such operators."""
+        return any(map(_lists, found.operators.values()))
+
+    def change(self, draft: Draft, rng: Random) -> Draft:
+        """Draw the lists anew, and perhaps make one size 1."""
+        scattered = {name: _scattered(op, rng) for name, op in draft.ops.items()}
+        draft = replace(draft, ops=scattered)
+        return OfSize(1, 1, 1).change(draft, rng) if rng.random() < 0.5 else draft
 
 
 def aims(drafts: Sequence[Draft], dtypes: Sequence[DType], empty: int) -> Iterator[Aim]:
@@ -229,12 +265,35 @@ def aims(drafts: Sequence[Draft], dtypes: Sequence[DType], empty: int) -> Iterat
     yield from itertools.starmap(Higher, itertools.permutations(names, 2))
     if any(_optional(op) for draft in drafts for op in draft.ops.values()):
         yield Unstated()
-    yield Empty(empty, empty)
+    if any(_lists(op) for draft in drafts for op in draft.ops.values()):
+        yield Scattered(_SCATTERED, 2 * _SCATTERED)
+    yield OfSize(0, empty, empty)
+    yield OfSize(1, empty, empty)
 
 
 def _optional(op: Operator) -> list[str]:
     """Return the attributes of an operator that may be left out."""
     return [field.name for field in dataclasses.fields(op) if field.default is None]
+
+
+def _lists(op: Operator) -> list[str]:
+    """Return the attributes of an operator that are lists of whole numbers."""
+    values = {name: getattr(op, name) for name in type(op).field_names()}
+    return [
+        name
+        for name, value in values.items()
+        if isinstance(value, tuple) and value and all(type(item) is int for item in value)
+    ]
+
+
+def _scattered(op: Operator, rng: Random) -> Operator:
+    changes = {}
+    for name in _lists(op):
+        value = getattr(op, name)
+        numbers = (0, 1, 1) if 0 in value else (1, 2, 2, 3)
+        if rng.random() < 0.6:
+            changes[name] = tuple(rng.choice(numbers) for _ in value)
+    return replace(op, **changes)
 
 
 def _leaves_out(op: Operator) -> bool:
@@ -274,12 +333,12 @@ def _of_rank(draft: Draft, name: str, rank: int, rng: Random) -> Draft:
     return replace(draft, leaves={**draft.leaves, name: changed})
 
 
-def _without(proposal: TensorType | Known, size: int) -> TensorType | Known:
-    """Return a leaf with 0 for one size; what was inferred beside it (-1) is any size then."""
+def _resized(proposal: TensorType | Known, old: int, new: int) -> TensorType | Known:
+    """Return a leaf with another size; beside 0, what was inferred (-1) is any size."""
     if isinstance(proposal, TensorType):
         shape = proposal.static_shape or ()
-        return TensorType(proposal.dtype, tuple(0 if dim == size else dim for dim in shape))
+        return TensorType(proposal.dtype, tuple(new if dim == old else dim for dim in shape))
     if proposal.array is None or proposal.dtype is not DType.INT64 or proposal.array.ndim != 1:
         return proposal
-    items = [0 if i == size else 2 if i == -1 else i for i in proposal.array.tolist()]
+    items = [new if i == old else 2 if i == -1 and not new else i for i in proposal.array.tolist()]
     return Known.of(np.array(items, dtype=np.int64))

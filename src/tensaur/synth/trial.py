@@ -153,8 +153,10 @@ class Trial:
     def _run_aims(self, sampler: InstanceSampler, trials: int) -> None:
         """Try the corners that were not reached yet, as far as they can be reached."""
         for aim in sampler.aims(empty=trials // _TRIALS_PER_EMPTY):
-            missing = aim.wanted - sum(map(aim.met, self._telling))
-            for instance, application in islice(self._reached(sampler, aim), max(missing, 0)):
+            met = 0 if aim.anew else sum(map(aim.met, self._telling))
+            for instance, application in islice(
+                self._reached(sampler, aim), max(aim.wanted - met, 0)
+            ):
                 self.consider(instance, application)
                 if len(self.failures) >= self._examples:
                     return
