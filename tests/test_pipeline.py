@@ -105,7 +105,7 @@ def test_work_is_removed_and_nothing_else_changes(cost):
     assert result.extraction.proved
     assert result.extraction.cost == result.extraction.bound == result.cost_after
     assert (result.nodes_before, result.nodes_after) == (4, 3)
-    assert set(result.seconds) == {"reading", "exploring", "choosing", "checking"}
+    assert set(result.seconds) == {"reading", "exploring", "choosing", "checking", "explaining"}
 
 
 @pytest.mark.parametrize("cost", METRICS)
@@ -556,7 +556,7 @@ def test_models_without_any_operator(kind):
 def test_progress_names_the_phases():
     said = []
     optimize(small_model(), options=alone(), progress=said.append)
-    assert said == ["reading", "exploring", "choosing", "checking"]
+    assert said == ["reading", "exploring", "choosing", "checking", "explaining"]
 
 
 def test_size_alone_can_be_made_small():

@@ -7,7 +7,7 @@ right and fast.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -77,12 +77,14 @@ class Candidate:
 class Chosen:
     """What the original comes to, and distinct graphs that promise to be cheaper.
 
-    `egraph` is what was chosen from last.
+    `egraph` is what was chosen from last. `price` returns what the cheapest graph of an e-graph costs under
+    the prices there are now, without measuring any more.
     """
 
     before: Refined
     candidates: list[Candidate] = field(default_factory=list)
     egraph: Serialized | None = None
+    price: Callable[[EGraph, int], float] = lambda egraph, root: 0.0
 
 
 def choose(
@@ -138,7 +140,14 @@ class _Choosing:
                 self._learn(measured, feeds)
             except KeyboardInterrupt:  # what is chosen counts
                 self._run.interrupted = True
-        return Chosen(first, self._found, self._chosen_from)
+        return Chosen(first, self._found, self._chosen_from, self._price)
+
+    def _price(self, egraph: EGraph, root: int) -> float:
+        space = self._space_of(egraph, root, frozenset())
+        budget = space.loaded_nbytes + self._run.options.growth_budget(space.loaded_nbytes)
+        measured_until = time.perf_counter()
+        refinement = Refinement(space, self._pricer, time.perf_counter, measured_until)
+        return refinement.run(self._solver(), budget).cost
 
     def _learn(self, measured: MeasuredCost, feeds: Feeds) -> None:
         if self._run.interrupted:
@@ -231,9 +240,12 @@ class _Choosing:
             self._deadline = refinement.deadline
 
     def _explored(self, unfoldable: frozenset[int] = frozenset()) -> Space:
+        return self._space_of(self._egraph, self._root, unfoldable)
+
+    def _space_of(self, egraph: EGraph, root: int, unfoldable: frozenset[int]) -> Space:
         return Space(
-            self._egraph,
-            self._root,
+            egraph,
+            root,
             self._source.graph.constants,
             self._fused.fuses,
             partial(onnx_io.expressible, opset=self._source.opset),

@@ -43,7 +43,7 @@ class Options:
     cost: Any = "latency"
     seconds: float = 60.0
     nodes: int = 20_000
-    iterations: int = 20
+    iterations: int = 40
     multi: int = 1
     extract: Extractor = "ilp"
     cycle_filter: str = "efficient"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,8 +15,8 @@ from tensaur.cost.metrics import Metrics, metrics
 from tensaur.cost.model import runs
 from tensaur.cost.sizes import check_given, graph_sizes, named_sizes
 from tensaur.egraph.egraph import EGraph
-from tensaur.egraph.explore import Exploration, Explorer, Limits
-from tensaur.errors import RuntimeFailure, UnsoundRule
+from tensaur.egraph.explore import Exploration, Explorer, Limits, StopReason
+from tensaur.errors import ExtractionError, RuntimeFailure, UnsoundRule
 from tensaur.extract.numbering import ConstantNumbering
 from tensaur.extract.refine import Refined
 from tensaur.extract.serialized import Serialized
@@ -28,12 +29,16 @@ from tensaur.result import Advice, ExtractionSummary, Result, Rewrite
 from tensaur.rules import ALL_RULES
 from tensaur.run import Progress, Run
 from tensaur.runtime.protocol import InFolder
+from tensaur.shares import with_shares
 
 # The share of the time limit for exploring; choosing and timing have theirs.
 EXPLORING = 0.25
 
 # The share of exploring that may go into telling which constants are equal.
 NUMBERING = 0.5
+
+# The share that may go into each rule's share of the gain.
+SHARING = 0.1
 
 # The share that may go into advice on how to open the returned model.
 ADVISING = 0.1
@@ -60,6 +65,7 @@ class Found:
     dropped: list[str] = field(default_factory=list)
     judgement: Judgement = field(default_factory=_interrupted)
     advice: tuple[Advice, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
 
     @cached_property
     def metrics(self) -> Metrics:
@@ -114,6 +120,8 @@ def optimize(
         if gate is not None:
             with run.phase("advising"):
                 found.advice = _advice(gate, found, run)
+        with run.phase("explaining"):
+            found.rewrites = _shares(egraph, root, chosen.price, found, run)
     except UnsoundRule as error:  # the e-graph is worthless now, the model is not
         found.judgement = Judgement(None, f"a rule is unsound: {error}")
     except KeyboardInterrupt:  # what is there is the original
@@ -123,19 +131,22 @@ def optimize(
 
 def explore(source: onnx_io.Source, options: Options, run: Run) -> tuple[EGraph, int, Exploration]:
     """Load the model into an e-graph and apply the admitted rules until a limit is reached."""
+    return _explored(source, options, admitted(options, source.opset), run.left(EXPLORING))
+
+
+def _explored(
+    source: onnx_io.Source, options: Options, rules: Sequence[Rule], seconds: float
+) -> tuple[EGraph, int, Exploration]:
     egraph = EGraph()
     root = egraph.load(source.graph)
     limits = Limits(
         nodes=max(options.nodes, 2 * len(source.graph)),
-        seconds=run.left(EXPLORING),
+        seconds=seconds,
         iterations=options.iterations,
         multi=options.multi,
     )
-    rules = admitted(options, source.opset)
     exact = MATHS[options.math] is Exactness.EXACT
-    numbering = ConstantNumbering(
-        egraph, source.graph.constants, run.left(EXPLORING) * NUMBERING, exact
-    )
+    numbering = ConstantNumbering(egraph, source.graph.constants, seconds * NUMBERING, exact)
     explorer = Explorer(
         egraph, rules, limits, cycle_filter=options.cycle_filter, on_iteration=numbering
     )
@@ -179,6 +190,37 @@ def _advice(gate: Gate, found: Found, run: Run) -> tuple[Advice, ...]:
     return advise(model, gate.timed[:1], gate.settings, seconds, seed=run.options.seed)
 
 
+def _shares(
+    egraph: EGraph, root: int, price: Callable[[EGraph, int], float], found: Found, run: Run
+) -> tuple[Rewrite, ...]:
+    """Return the winner's rewrites with their shares of the gain, as far as a share of the time allows."""
+    winner, source, options = found.judgement.winner, found.source, run.options
+    if winner is None:
+        return ()
+    rewrites, refined = found.candidates[winner].rewrites, found.candidates[winner].refined
+    deadline = time.perf_counter() + min(SHARING * options.seconds, run.left())
+    each = run.seconds["exploring"] + refined.solution.seconds
+    if not rewrites or 2 * each > deadline - time.perf_counter():
+        return rewrites
+    rules = admitted(options, source.opset)
+
+    def without(name: str) -> float | None:
+        left = deadline - time.perf_counter()
+        if left < each:
+            return None
+        fewer = [rule for rule in rules if rule.name != name]
+        other, top, exploration = _explored(source, options, fewer, left)
+        return None if exploration.stop is StopReason.TIME_LIMIT else price(other, top)
+
+    unchanged = EGraph()
+    try:
+        before = price(unchanged, unchanged.load(source.graph))
+        after = price(egraph, root)
+    except ExtractionError:  # a size budget that the original exceeds, or greedy choices miss
+        return rewrites
+    return with_shares(rewrites, before, after, without)
+
+
 def _result(found: Found, run: Run) -> Result:
     source, candidates, judgement = found.source, found.candidates, found.judgement
     winner = None if judgement.winner is None else candidates[judgement.winner]
@@ -197,7 +239,7 @@ def _result(found: Found, run: Run) -> Result:
         cost_unit=run.options.objective.unit,
         nodes_before=nodes,
         nodes_after=nodes if winner is None else _node_count(winner.graph),
-        rewrites=() if winner is None else winner.rewrites,
+        rewrites=found.rewrites or (() if winner is None else winner.rewrites),
         records=() if found.exploration is None else found.exploration.records,
         stop="nothing was explored" if found.exploration is None else str(found.exploration.stop),
         extraction=None if shown is None else _summary(shown.refined),

@@ -73,7 +73,7 @@ def test_the_report_has_stable_keys_and_is_json(tmp_path):
     report.save_json(values, path)
     read = json.loads(path.read_text(encoding="utf-8"))
     assert read["speedup"] == 1.5
-    assert read["rewrites"][0] == {"rule": "matmul-associate", "count": 2}
+    assert read["rewrites"][0] == {"rule": "matmul-associate", "count": 2, "share": None}
     assert read["comparison"]["outputs"][0]["name"] == "y"
 
 

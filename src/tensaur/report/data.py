@@ -36,7 +36,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "cost_unit": result.cost_unit,
         "nodes_before": result.nodes_before,
         "nodes_after": result.nodes_after,
-        "rewrites": [{"rule": item.rule, "count": item.count} for item in result.rewrites],
+        "rewrites": plain(result.rewrites),
         "trusted": plain(result.trusted),
         "metrics": {
             "before": plain(result.metrics_before),

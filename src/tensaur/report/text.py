@@ -9,7 +9,7 @@ from dataclasses import asdict
 from tensaur.comparison import SideBySide
 from tensaur.cost.metrics import Metrics
 from tensaur.inspection import Inspection, OperatorRow
-from tensaur.result import Advice, ExtractionSummary, Result
+from tensaur.result import Advice, ExtractionSummary, Result, Rewrite
 from tensaur.runtime.compare import Comparison, Difference
 from tensaur.runtime.timing import Estimate
 
@@ -38,7 +38,7 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
         yield "metrics", _metrics_line(result.metrics_before, result.metrics_after)
     yield from (("limit", line) for line in result.limits)
     yield "nodes", f"{result.nodes_before} -> {result.nodes_after}"
-    yield "rewrites", ", ".join(f"{item.rule} x{item.count}" for item in result.rewrites) or "none"
+    yield "rewrites", ", ".join(map(_rewrite, result.rewrites)) or "none"
     yield "trusted", ", ".join(f"{name} (used unverified)" for name in result.trusted)
     yield from (("advice", _advice_line(item)) for item in result.advice)
     yield "explored", _exploration_line(result)
@@ -47,6 +47,11 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
     sizes = ", ".join(f"{name}={size}" for name, size in sorted(result.sizes.items()))
     yield "sizes", sizes and f"{sizes} (set others with --dim)"
     yield "seconds", ", ".join(f"{name} {value:.1f}" for name, value in result.seconds.items())
+
+
+def _rewrite(rewrite: Rewrite) -> str:
+    share = "" if rewrite.share is None else f" ({rewrite.share:.0%} of the gain lost without it)"
+    return f"{rewrite.rule} x{rewrite.count}{share}"
 
 
 def _verdict(result: Result) -> str:
