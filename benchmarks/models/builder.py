@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import helper
 
 from tensaur import onnx_io
 from tensaur.ir.graph import ArrayData, ConstantData, Graph, GraphBuilder, Output
@@ -55,9 +55,9 @@ class Network:
         self._seed = seed
         self._drawn = 0
 
-    def input(self, name: str, *shape: int) -> int:
+    def input(self, name: str, *shape: int, dtype: DType = DType.FLOAT32) -> int:
         """Add an input."""
-        return self._builder.add(Input(name, TensorType(DType.FLOAT32, shape)), (), name)
+        return self._builder.add(Input(name, TensorType(dtype, shape)), (), name)
 
     def apply(self, op: Operator, *inputs: int) -> int:
         """Apply an operator."""
@@ -86,6 +86,10 @@ class Network:
         if data.size <= KNOWN_LIMIT:
             return self._builder.add(Literal(Known.of(data)))
         return self._stored(ArrayData(data), data.shape)
+
+    def literal(self, array: Array) -> int:
+        """Add a small constant of the array's own element type."""
+        return self._builder.add(Literal(Known.of(array)))
 
     def _stored(self, data: ConstantData, shape: tuple[int, ...]) -> int:
         name = f"weight_{len(self._builder.constants)}"
@@ -119,4 +123,5 @@ def to_model(graph: Graph) -> onnx.ModelProto:
 
 def _port(name: str, kind: object) -> onnx.ValueInfoProto:
     assert isinstance(kind, TensorType) and kind.static_shape is not None
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, kind.static_shape)
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(kind.dtype.numpy))
+    return helper.make_tensor_value_info(name, element, kind.static_shape)

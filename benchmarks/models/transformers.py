@@ -49,13 +49,16 @@ def bert_encoder(
     net = Network(seed)
     value = net.input("x", sequence, width)
     for _ in range(layers):
-        attended = _attention(net, value, sequence, width, heads)
-        value = _normalise(net, net.apply(Add(), attended, value), width)
-        hidden = _gelu(net, _linear(net, value, width, 4 * width))
-        value = _normalise(
-            net, net.apply(Add(), _linear(net, hidden, 4 * width, width), value), width
-        )
+        value = encoder_layer(net, value, sequence, width, heads)
     return net.build([value])
+
+
+def encoder_layer(net: Network, value: int, sequence: int, width: int, heads: int) -> int:
+    """Add one layer of BERT's encoder."""
+    attended = _attention(net, value, sequence, width, heads)
+    value = _normalise(net, net.apply(Add(), attended, value), width)
+    hidden = _gelu(net, _linear(net, value, width, 4 * width))
+    return _normalise(net, net.apply(Add(), _linear(net, hidden, 4 * width, width), value), width)
 
 
 def _attention(net: Network, value: int, sequence: int, width: int, heads: int) -> int:
