@@ -274,7 +274,7 @@ _ALGEBRA = (
     Shape("x*W1 + x*W2", lambda: _sum_of_products("input"), _most(MatMul=1, Gemm=1)),
     Shape("x*W + y*W", lambda: _sum_of_products("weight"), _most(MatMul=1, Gemm=1)),
     Shape("recurrent cell, 16 steps", _recurrent, _most(MatMul=17)),
-    Shape("three products of one input", _heads, _most(MatMul=3)),
+    Shape("three products of one input", _heads, Form()),
     Shape("a*x + b*x", _two_multiples, _most(Mul=1, Add=0)),
     Shape("chain of constants", _chain_of_constants, _most(Mul=1, Add=1, Sub=0, Div=0)),
     Shape("x ** 0.5", lambda: _by_constant(Pow(), 0.5), _most(Pow=0)),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from tensaur.ir.rule import Rule
 from tensaur.rules import (
     activation,
+    comparison,
     convolution,
     elementwise,
     kernels,
@@ -23,6 +24,7 @@ from tensaur.rules import (
 
 _FAMILIES = {
     "activation": activation.RULES,
+    "comparison": comparison.RULES,
     "convolution": convolution.RULES,
     "elementwise": elementwise.RULES,
     "kernels": kernels.RULES,

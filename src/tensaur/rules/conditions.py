@@ -187,6 +187,12 @@ def is_float(fact: Fact) -> bool:
 
 
 @derived
+def is_integer(fact: Fact) -> bool:
+    """Whether the elements are integers."""
+    return fact.dtype.is_integer
+
+
+@derived
 def absorbs(fact: Fact, part: Fact) -> bool:
     """Whether `part` broadcasts to the first value without changing its shape."""
     return spread(shape_of(part), shape_of(fact))

@@ -19,6 +19,8 @@ from tensaur.ir.term import (
     project,
 )
 from tensaur.ops import (
+    GLOBAL_POOLS,
+    POOLS,
     SOFTMAXES,
     Conv,
     Max,
@@ -29,6 +31,7 @@ from tensaur.ops import (
     ReduceSum,
     Slice,
     Sum,
+    batch_normalization,
     clip,
     concat,
     expand,
@@ -44,7 +47,7 @@ from tensaur.ops import (
     where,
 )
 from tensaur.rules.axes import has_length, is_last_axis, only, same_axis, target_shape
-from tensaur.rules.conditions import like, ranks_at_least, varying
+from tensaur.rules.conditions import like, ranks_at_least, static_shape, varying
 from tensaur.rules.kinds import PAIRWISE
 from tensaur.rules.lookup import before_first, is_zero_one, one_row
 from tensaur.rules.operands import (
@@ -82,6 +85,7 @@ _cut = OpVar("cut", (Slice,))
 _cut_again = OpVar("again", (Slice,))
 _pairwise = OpVar("f", PAIRWISE)
 _conv = OpVar("conv", (Conv,))
+_pool = OpVar("pool", (*POOLS, *GLOBAL_POOLS))
 first, middle, middle_, last = (AttrVar(name) for name in ("first", "middle", "next", "last"))
 steps = AttrVar("steps")
 
@@ -186,7 +190,34 @@ _ALONG = (
     ),
 )
 
+_WINDOWS = (
+    # Channel by channel, picture by picture.
+    Rule(
+        "slice-pooled",
+        _cut(_pool(x)),
+        _pool(sliced(x, cuts_before(_cut, 2, x))),
+        when=(varying(x),),
+        exactness=ROUNDING,
+    ),
+    Rule(
+        "slice-batch-normalization",
+        _cut(batch_normalization(x, s, b, y, z, epsilon=epsilon)),
+        batch_normalization(sliced(x, cuts_beside(_cut, 1, x)), s, b, y, z, epsilon=epsilon),
+        when=(varying(x),),
+        exactness=ROUNDING,
+    ),
+)
+
 _LAYOUT = (
+    Rule(
+        "slice-expanded",
+        _cut(expand(x, s)),
+        expand(
+            sliced(x, cuts_of_operand(_cut, expand(x, s), x)),
+            Const(static_shape(_cut(expand(x, s)))),
+        ),
+        when=(varying(x),),
+    ),
     Rule(
         "slice-transposed",
         _cut(transpose(x, perm=p)),
@@ -300,4 +331,4 @@ _LOOKUP = (
     ),
 )
 
-RULES = (*_ELEMENTWISE, *_PRODUCTS, *_ALONG, *_LAYOUT, *_SPLIT, *_LOOKUP)
+RULES = (*_ELEMENTWISE, *_PRODUCTS, *_ALONG, *_WINDOWS, *_LAYOUT, *_SPLIT, *_LOOKUP)

@@ -133,7 +133,7 @@ class OfRank:
     name: str
     rank: int
     wanted: int = 1
-    attempts: int = 6
+    attempts: int = 3
     repaired: bool = True
     unranked: bool = False
     anew: bool = False
@@ -154,7 +154,7 @@ class Higher:
     name: str
     other: str
     wanted: int = 2
-    attempts: int = 8
+    attempts: int = 5
     repaired: bool = True
     unranked: bool = False
     anew: bool = False
@@ -206,8 +206,8 @@ class OfSize:
 class Unstated:
     """Operators leave out an attribute whose meaning depends on the rank, which the rule does not see."""
 
-    wanted: int = 8
-    attempts: int = 32
+    wanted: int = 12
+    attempts: int = 80
     repaired: bool = True
     unranked: bool = True
     anew: bool = False
@@ -268,7 +268,7 @@ def aims(drafts: Sequence[Draft], dtypes: Sequence[DType], empty: int) -> Iterat
     if any(_lists(op) for draft in drafts for op in draft.ops.values()):
         yield Scattered(_SCATTERED, 2 * _SCATTERED)
     yield OfSize(0, empty, empty)
-    yield OfSize(1, empty, empty)
+    yield OfSize(1, empty // 3, empty // 3)
 
 
 def _optional(op: Operator) -> list[str]:
