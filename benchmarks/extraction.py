@@ -23,6 +23,7 @@ from benchmarks.apart import apart
 from benchmarks.cases import ITERATIONS
 from benchmarks.environment import environment
 from benchmarks.exploring import Case, explore
+from benchmarks.models.networks import NETWORKS as ALL_NETWORKS
 from benchmarks.saturation import ONE_THREAD
 from benchmarks.tables import Table, tables_markdown, tables_text
 from benchmarks.verdict import verdict
@@ -39,6 +40,8 @@ _PACKAGES = ("tensaur", "numpy", "scipy", "highspy", "ortools")
 # What TenSat's paper calls BERT, NasRNN and NasNet-A, and its limit of e-nodes.
 NETWORKS = ("bert-tensat", "nasrnn-unshared", "nasnet-a")
 NODES, EXPLORING_SECONDS = 50_000, 120.0
+# With the library's rules.
+OWN_NODES, OWN_METHODS = 20_000, ("ilp", "dag", "tree")
 # Without CP-SAT, HiGHS alone is all there is.
 _METHODS = [name for name in METHODS if name not in ALONE or is_installed()]
 # Programs with order variables are there for e-graphs with cycles, the one without for those without.
@@ -92,10 +95,14 @@ def solved(path: Path, method: str, seconds: float, seed: int) -> Solved:
     )
 
 
-def explored(network: str, multi: int, cycle_filter: str, path: Path) -> str:
-    """Explore a network as TenSat does and write its e-graph, priced on paper; return why it ended."""
+def as_tensat(network: str, multi: int, cycle_filter: str) -> Case:
+    """Return how TenSat explores a network."""
     limits = Limits(NODES, EXPLORING_SECONDS, ITERATIONS, multi)
-    case = Case(network, ("tensat",), limits, biases=False, cycle_filter=cycle_filter)
+    return Case(network, ("tensat",), limits, biases=False, cycle_filter=cycle_filter)
+
+
+def explored(case: Case, path: Path) -> str:
+    """Explore a network and write its e-graph, priced on paper; return why it ended."""
     graph = case.build()
     run = explore(case, graph, case.rule_set())
     space = Space(run.egraph, run.root, graph.constants, never)
@@ -174,9 +181,20 @@ def network_files(networks: Sequence[str], multi: Sequence[int], folder: Path) -
         for rounds in multi:
             for cycle_filter, methods in FILTERS.items():
                 path = folder / f"{network}-{rounds}-{cycle_filter}.json"
-                apart(explored, network, rounds, cycle_filter, path, environment=ONE_THREAD)
+                case = as_tensat(network, rounds, cycle_filter)
+                apart(explored, case, path, environment=ONE_THREAD)
                 cycles = "" if cycle_filter == "efficient" else ", cycles"
                 yield File(f"{network}, k{rounds}{cycles}", path, methods)
+
+
+def library_files(networks: Sequence[str], multi: Sequence[int], folder: Path) -> Iterator[File]:
+    """Explore networks with all rules of the library, as optimising does, and yield the files."""
+    for network in networks:
+        for rounds in multi:
+            path = folder / f"{network}-{rounds}.json"
+            limits = Limits(OWN_NODES, EXPLORING_SECONDS, ITERATIONS, rounds)
+            apart(explored, Case(network, ("library",), limits), path, environment=ONE_THREAD)
+            yield File(f"{network}, k{rounds}", path, OWN_METHODS)
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -186,7 +204,10 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         "--data", type=Path, metavar="DIR", help="e-graphs in files (*.json) instead"
     )
     parser.add_argument("--quick", action="store_true", help="one small network, short limits")
-    parser.add_argument("--only", nargs="+", choices=NETWORKS, help="only these networks")
+    parser.add_argument(
+        "--library", action="store_true", help="all networks of the project, with its own rules"
+    )
+    parser.add_argument("--only", nargs="+", choices=ALL_NETWORKS, help="only these networks")
     parser.add_argument("--multi", nargs="+", type=int, default=[1, 2], help="rounds of k_multi")
     parser.add_argument("--method", nargs="+", choices=METHODS, help="only these methods")
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of a method")
@@ -198,13 +219,17 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     """Print the tables; 1 if a method failed, or what it chose is no solution."""
     options = arguments()
-    networks, multi = options.only or NETWORKS, options.multi
+    networks = options.only or (list(ALL_NETWORKS) if options.library else NETWORKS)
+    multi = options.multi
     if options.quick:
         networks, multi, options.seconds = NETWORKS[:1], [1], min(options.seconds, 5.0)
     limit = f"At most {options.seconds:.0f} s each."
     with tempfile.TemporaryDirectory() as folder:
         if options.data is not None:
             found = table("E-graphs in files", limit, given_files(options.data), options)
+        elif options.library:
+            files = library_files(networks, multi, Path(folder))
+            found = table("The project's networks and rules", limit, files, options)
         else:
             files = network_files(networks, multi, Path(folder))
             found = table("The papers' e-graphs", f"{limit} {published.EXTRACTION}", files, options)
