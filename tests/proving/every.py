@@ -366,7 +366,13 @@ _VECTORS: tuple[Any, ...] = (
     0, 1, -1, [], [0], [1], [2], [-1], [3], [1, 1], [1, 2], [2, 1], [2, 2], [-1, 1], [1, -1], [0, -1],
     [0, 1], [1, 0], [4], [1, 4], [3, 1], [1, 3], [1, 1, 2], [2, 1, 1], [1, 2, 2], [-1, 1, 1], [2, 2, 2],
 )  # fmt: skip
-_INTEGER_INPUTS = {(ops.Gather, 1), (ops.Reshape, 1), (ops.Expand, 1), (ops.Tile, 1)}
+_INTEGER_INPUTS = {
+    (ops.Gather, 1),
+    (ops.Reshape, 1),
+    (ops.Expand, 1),
+    (ops.Tile, 1),
+    (ops.OneHot, 0),
+}
 _BOOL_INPUTS = {(ops.Where, 0), (ops.Not, 0), (ops.And, 0), (ops.And, 1), (ops.Or, 0), (ops.Or, 1)}
 
 
@@ -397,6 +403,7 @@ _RANKS: dict[tuple[type[Operator], int], tuple[int, ...]] = {
     **{(cls, place): (3, 4) for cls in ops.CONVOLUTIONS for place in (0, 1)},
     **{(cls, 2): (1,) for cls in ops.CONVOLUTIONS},
     **{(ops.BatchNormalization, place): (1,) for place in (1, 2, 3, 4)},
+    (ops.OneHot, 1): (1,),
     **{(ops.Clip, place): (0,) for place in (1, 2)},
     **{(ops.Gemm, place): (2,) for place in (0, 1)},
 }
@@ -510,6 +517,7 @@ _BY_NAME: dict[str, Callable[[int], list[Any]]] = {
     "size": lambda rank: [1, 2, 3],
     "trans_a": lambda rank: [False, True],
     "trans_b": lambda rank: [False, True],
+    "depth": lambda rank: [1, 2],
     "blocksize": lambda rank: [1, 2],
     "mode": lambda rank: ["DCR", "CRD"],
     "approximate": lambda rank: ["none", "tanh"],
