@@ -7,7 +7,15 @@ import pytest
 
 from tensaur import ops
 from tensaur.cost.canonical import Unpriceable, canonical, operator_graph
-from tensaur.cost.single import LEAST_SECONDS, RandomData, Stopwatch, _filled, _repeated
+from tensaur.cost.single import (
+    LEAST_SECONDS,
+    Opened,
+    RandomData,
+    Stopwatch,
+    Timed,
+    _filled,
+    _repeated,
+)
 from tensaur.errors import RuntimeFailure
 from tensaur.ir.graph import GraphBuilder, Output
 from tensaur.ir.operator import Input, Opaque, Weight
@@ -88,27 +96,56 @@ class Scripted(Stopwatch):
     def _opened(self, graph):
         count = sum(isinstance(node.op, MatMul) for node in graph.nodes)
         self.ran = [*getattr(self, "ran", []), count]
-        return count
+        return Opened(lambda: count, ())
 
     def _parts(self, run):
-        return [self.each * run] * 2
+        return [self.each * run()] * 2
+
+    def _cold(self, opened, overhead):
+        return Timed(3 * self.each * opened.run(), 0.0)
+
+    def _cold_overhead(self, inputs):
+        return 0.0
 
 
 @pytest.mark.parametrize(
-    ("each", "cold_nbytes", "ran"),
+    ("each", "outer", "cold_nbytes", "ran"),
     [
-        (1e-6, 0, [1]),  # the weights fit the cache
-        (1e-6, 1 << 20, [1, 4]),  # four copies of 256 KiB fill it
-        (1e-6, 1 << 19, [1]),  # half of it is as cold
-        (1e-2, 1 << 20, [1]),  # too slow to wait for memory
-        (1e-6, 1 << 30, [1, 64]),  # no more copies than are worth it
+        (1e-6, 256, 0, [1]),  # the weights fit the cache
+        (1e-6, 256, 1 << 20, [1, 16]),  # 256 KiB of weights: no more copies than are worth it
+        (1e-6, 256, 1 << 19, [1]),  # half of it is as cold
+        (1e-2, 256, 1 << 20, [1]),  # too slow to wait for memory
+        (1e-6, 2048, 1 << 30, [1, 4]),  # 2 MiB of weights
+        (1e-6, 8192, 1 << 30, [1]),  # 8 MiB: what is cold beside them does not count
     ],
 )
-def test_weights_beyond_the_cache_are_measured_cold(each, cold_nbytes, ran):
+def test_weights_beyond_the_cache_are_measured_cold(each, outer, cold_nbytes, ran):
     stopwatch = Scripted(cold_nbytes=cold_nbytes)
     stopwatch.each = each
-    assert stopwatch.measure(product()).seconds == pytest.approx(each)
+    cold = cold_nbytes > 1 << 19 and each < 1e-3
+    expected = 3 * each if cold else each
+    assert stopwatch.measure(product(outer=outer)).seconds == pytest.approx(expected)
     assert stopwatch.ran == ran
+
+
+def test_runs_with_cold_weights_read_other_data_before_each():
+    nbytes = 1 << 22
+    watch = Stopwatch(seconds=0.0, cold_nbytes=nbytes)
+    ran = []
+    read = np.zeros(4).view(Read)
+    found = watch._cold(Opened(lambda: ran.append(Read.count), (read,)), 0.0)
+    assert len(ran) >= 3 and ran == sorted(set(ran))
+    assert found.seconds >= LEAST_SECONDS and found.spread >= 0
+
+
+class Read(np.ndarray):
+    """An array that counts how often it is read."""
+
+    count = 0
+
+    def max(self, *args, **kwargs):
+        Read.count += 1
+        return super().max(*args, **kwargs)
 
 
 class Scattered(Stopwatch):
@@ -118,7 +155,7 @@ class Scattered(Stopwatch):
         return 1e-6
 
     def _opened(self, graph):
-        return None
+        return Opened(lambda: None, ())
 
     def _parts(self, run):
         return self.readings.pop(0)

@@ -24,7 +24,7 @@ from tensaur.runtime.build import model_of
 from tensaur.runtime.choice import RUNTIME
 from tensaur.runtime.inputs import INTEGER_LIMITS, draw_array
 from tensaur.runtime.protocol import Settings
-from tensaur.runtime.stopwatch import latency, meter_for
+from tensaur.runtime.stopwatch import LOW_QUANTILE, latency, meter_for
 
 Run = Callable[[], object]
 
@@ -43,9 +43,15 @@ _LEAST_APART = 5e-7
 _ATTEMPTS = 3
 # Weights smaller than this are not worth telling where they come from.
 _LEAST_COLD = 1 << 16
-_MOST_COPIES = 64
-# Bytes a second: what reads its weights more slowly than this does not wait for memory.
-_SLOW_MEMORY = 10e9
+# Bytes a second: what reads its weights more slowly than this hardly waits for memory.
+_SLOW_MEMORY = 1e9
+# Not only weights are cold then, but what runs them: small ones are run several times, each with its own
+# weights, at most so many bytes and copies.
+_COPIED_NBYTES = 8 << 20
+_MOST_COPIES = 16
+# Runs with cold weights: at least and at most so many, for so many seconds.
+_COLD_RUNS = (3, 25)
+_COLD_SECONDS = 0.05
 # Below this nothing can be told from the stopwatch's own noise.
 LEAST_SECONDS = 50e-9
 
@@ -83,13 +89,21 @@ class Timed:
     spread: float
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A function that runs a graph once, and the inputs that it reads."""
+
+    run: Run
+    inputs: tuple[Array, ...]
+
+
 @dataclass
 class Stopwatch:
     """Measures graphs whose types are static, at one number of threads and one set of opsets.
 
     `cold_nbytes` > 0 says that the weights of the model in question do not stay in a core's own cache, so
-    that each run finds them further away: what may be bound by that is then measured over several copies
-    with weights of their own, `cold_nbytes` together.
+    that each run finds them further away: what may be bound by that is then measured once more, with as
+    many bytes read between one run and the next.
     """
 
     threads: int = 1
@@ -97,6 +111,7 @@ class Stopwatch:
     seconds: float = 0.03
     cold_nbytes: int = 0
     _overheads: dict[int, float] = field(default_factory=dict)
+    _cold_overheads: dict[int, float] = field(default_factory=dict)
     _launch: float | None = None
 
     def measure(self, graph: Graph) -> Timed:
@@ -107,44 +122,71 @@ class Stopwatch:
         """
         if _total_nbytes(graph) > _MOST_NBYTES:
             raise Unpriceable(f"more than {_MOST_NBYTES >> 20} MiB")
-        start = self.overhead(len(graph.inputs))
-        warm = self._steady(graph, start)
-        copies = self._copies(graph, warm.seconds)
-        if copies == 1:
+        inputs = len(graph.inputs)
+        opened = self._opened(graph)
+        warm = self._steady(opened.run, self.overhead(inputs))
+        if not self._waits(graph, warm.seconds):
             return warm
-        cold = self._steady(_repeated(graph, copies), start)
-        each = Timed(cold.seconds / copies, cold.spread)
-        return max(each, warm, key=lambda found: found.seconds)
+        copies = min(max(_COPIED_NBYTES // _weight_nbytes(graph), 1), _MOST_COPIES)
+        if copies > 1:
+            opened = self._opened(_repeated(graph, copies))
+        several = self._cold(opened, self._cold_overhead(inputs))
+        cold = Timed(several.seconds / copies, several.spread)
+        return max(cold, warm, key=lambda found: found.seconds)
 
-    def _copies(self, graph: Graph, warm: float) -> int:
-        """Return in how many copies a graph has to run for its weights to come from memory each time."""
+    def _waits(self, graph: Graph, warm: float) -> bool:
+        """Tell whether a graph, inside the model in question, may wait for its weights."""
         nbytes = _weight_nbytes(graph)
         # `cold_nbytes` is rounded up to a power of two: what has half of it is as cold by itself.
-        if not _LEAST_COLD <= nbytes < self.cold_nbytes / 2 or warm > nbytes / _SLOW_MEMORY:
-            return 1
-        return min(_MOST_COPIES, -(-self.cold_nbytes // nbytes))
+        return _LEAST_COLD <= nbytes < self.cold_nbytes / 2 and warm <= nbytes / _SLOW_MEMORY
+
+    def _cold(self, opened: Opened, overhead: float) -> Timed:
+        """Return the seconds of a run after which other data were read; inputs are read before it."""
+        others, meter = _others(self.cold_nbytes), meter_for(self.threads)
+        least, most = _COLD_RUNS
+        times: list[float] = []
+        begin = time.perf_counter()
+        while len(times) < least or (
+            len(times) < most and time.perf_counter() - begin < _COLD_SECONDS
+        ):
+            others.max()
+            for array in opened.inputs:
+                array.max(initial=0)
+            before = meter()
+            opened.run()
+            times.append(max(meter() - before - overhead, LEAST_SECONDS))
+        low, middle = np.quantile(times, [LOW_QUANTILE, 0.5])
+        return Timed(float(low), float((middle - low) / low))
+
+    def _cold_overhead(self, inputs: int) -> float:
+        """Return the seconds of running a model with this many inputs and no operator, after other data."""
+        if inputs not in self._cold_overheads:
+            whole = self._cold(self._opened(_chain(inputs, 1)), 0.0).seconds
+            self._cold_overheads[inputs] = max(whole - self.launch(), 0.0)
+        return self._cold_overheads[inputs]
 
     def overhead(self, inputs: int) -> float:
         """Return the seconds of running a model with this many inputs and no operator."""
         if inputs not in self._overheads:
-            whole = self._steady(_chain(inputs, 1)).seconds
+            whole = self._steady(self._opened(_chain(inputs, 1)).run).seconds
             self._overheads[inputs] = max(whole - self.launch(), 0.0)
         return self._overheads[inputs]
 
     def launch(self) -> float:
         """Return the seconds that one more trivial operator takes."""
         if self._launch is None:
-            short, long = self._steady(_chain(1, 1)), self._steady(_chain(1, _CHAIN))
+            short, long = (
+                self._steady(self._opened(_chain(1, length)).run) for length in (1, _CHAIN)
+            )
             each = (long.seconds - short.seconds) / (_CHAIN - 1)
             self._launch = max(each, LEAST_SECONDS)
         return self._launch
 
-    def _steady(self, graph: Graph, overhead: float = 0.0) -> Timed:
+    def _steady(self, run: Run, overhead: float = 0.0) -> Timed:
         """Return the steadiest of a few measurements, without the overhead; one is enough if it is steady.
 
         All are of one session: opening another would take longer than measuring.
         """
-        run = self._opened(graph)
         found: list[Timed] = []
         while len(found) < _ATTEMPTS:
             parts = [max(each - overhead, LEAST_SECONDS) for each in self._parts(run)]
@@ -169,8 +211,8 @@ class Stopwatch:
             parts.append(latency(run, self.seconds / _PARTS, meter=meter))
         return parts
 
-    def _opened(self, graph: Graph) -> Run:
-        """Return a function that runs the graph once, in a session of its own."""
+    def _opened(self, graph: Graph) -> Opened:
+        """Open the graph in a session of its own."""
         fault: TensaurError | None = None
         for filled, limit in _filled(graph):
             try:
@@ -185,7 +227,7 @@ class Stopwatch:
                     )
                     for port in session.inputs
                 }
-                return session.runner(feeds)
+                return Opened(session.runner(feeds), tuple(feeds.values()))
             except RuntimeFailure as error:  # perhaps an index out of range: try smaller integers
                 fault = fault or error
         assert fault is not None, "at least one limit is tried"
@@ -211,6 +253,12 @@ def _repeated(graph: Graph, copies: int) -> Graph:
             places.append(builder.add(op, [places[item] for item in node.inputs], name))
         outputs += [Output(f"{item.name}_{copy}", places[item.node]) for item in graph.outputs]
     return builder.build(outputs)
+
+
+@lru_cache(maxsize=1)
+def _others(nbytes: int) -> Array:
+    """Return other data than a graph's."""
+    return np.zeros(nbytes // 8, dtype=np.int64) + 1  # zeros alone take no memory
 
 
 def _filled(graph: Graph) -> Iterator[tuple[Graph, int]]:

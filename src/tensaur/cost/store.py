@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import sqlite3  # heavy: imported when used
 
 _LOG = logging.getLogger("tensaur")
-_VERSION = 3
+_VERSION = 4
 _BUSY_SECONDS = 30.0
 # The columns that hold a `Stored` and an `Entry`, in the order of their fields.
 _STORED = "nanoseconds, fault, spread, estimate, measured_at"
