@@ -9,7 +9,7 @@ from pathlib import Path
 from tensaur.errors import RuleError, TensaurError, UnsoundRule
 from tensaur.ir.rule import Rule
 from tensaur.remembered import Remembered
-from tensaur.synth.verify import Verification, verify
+from tensaur.synth.verify import TRIALS, Verification, verify
 from tensaur.userfile import names_of
 
 NAMES = ("ALL_RULES", "RULES")
@@ -77,7 +77,7 @@ def read_rules(path: Path, taken: Sequence[str] = ()) -> tuple[Rule, ...]:
     return rules
 
 
-def verified(path: Path, rule: Rule, seed: int = 0, trials: int = 60) -> Verification:
+def verified(path: Path, rule: Rule, seed: int = 0, trials: int = TRIALS) -> Verification:
     """Verify a rule of a file; RuleError if its conditions or attributes fail."""
     try:
         return verify(rule, seed, trials)

@@ -154,7 +154,7 @@ class Higher:
     name: str
     other: str
     wanted: int = 2
-    attempts: int = 5
+    attempts: int = 10
     repaired: bool = True
     unranked: bool = False
     anew: bool = False

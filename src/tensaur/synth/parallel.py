@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 from tensaur.ir.rule import Rule
-from tensaur.synth.verify import Verification, verify
+from tensaur.synth.verify import TRIALS, Verification, verify
 
 _rules: Sequence[Rule] = ()  # what a worker may be asked for, by its place
 
 
 def verify_all(
-    rules: Sequence[Rule], seed: int = 0, trials: int = 60, workers: int = 1
+    rules: Sequence[Rule], seed: int = 0, trials: int = TRIALS, workers: int = 1
 ) -> Iterator[Verification]:
     """Yield the verdicts on rules in their order; they do not depend on the number of workers.
 

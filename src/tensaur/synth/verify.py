@@ -17,7 +17,10 @@ from tensaur.synth.counterexample import Counterexample
 from tensaur.synth.tiers import Tier
 from tensaur.synth.trial import Tested, Trial, applications
 
-__all__ = ["Coverage", "Verification", "applications", "directions", "verify"]
+__all__ = ["TRIALS", "Coverage", "Verification", "applications", "directions", "verify"]
+
+# Instances for each direction; those in corners come on top.
+TRIALS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Verification:
         return f"{'verified' if self.verified else 'no instance'}: {tried}"
 
 
-def verify(rule: Rule, seed: int = 0, trials: int = 60, examples: int = 12) -> Verification:
+def verify(rule: Rule, seed: int = 0, trials: int = TRIALS, examples: int = 12) -> Verification:
     """Try a rule, in each of its directions, on `trials` random instances.
 
     A wrong rule is shown by the simplest of some `examples`; with 1, the first one will do.
