@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-TABLES = ("latency", "saturation", "extraction", "power", "costs")
+TABLES = ("latency", "rewrites", "saturation", "extraction", "power", "costs")
 
 
 def main() -> int:
