@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 
+from tensaur.errors import EmptySpace
 from tensaur.ir.dims import Dim, product
 from tensaur.ir.operator import Onnx, OnnxField, Operator, Sample, Work, sum_nbytes
 from tensaur.ir.types import Array, Fact, Shape, TensorType
@@ -200,7 +201,7 @@ class ConvTranspose(_Convolution):
             extent = window["dilations"][i] * (kernel[i] - 1) + 1 + window["output_padding"][i]
             pads = window["pads"][i] + window["pads"][rank + i]
             if sizes[i] == 0:
-                raise ValueError("there is no space for windows")
+                raise EmptySpace("there is no space for windows")
             size = window["strides"][i] * (sizes[i] - 1) + extent - pads
             if isinstance(size, int) and size < 1:
                 raise ValueError(f"spatial axis {i} of the result has size {size}")

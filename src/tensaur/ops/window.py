@@ -110,9 +110,9 @@ def same_pads(
 def window_count(
     size: Dim, kernel: Dim, stride: int, dilation: int, pads: tuple[int, int], ceil: bool = False
 ) -> Dim:
-    """Return how many windows fit along one axis; ValueError if none does, or there is no space."""
+    """Return how many windows fit along one axis; ValueError if none does, EmptySpace without space."""
     if size == 0:
-        raise ValueError("there is no space for windows")
+        raise EmptySpace("there is no space for windows")
     free = size + sum(pads) - dilation * (kernel - 1) - 1
     count = floordiv(free, stride) + 1
     if ceil:
