@@ -29,7 +29,6 @@ from tensaur.synth.trial import Application, applications
 from tensaur.synth.verify import TRIALS, Verification, directions, verify
 
 EPILOG = "Exit codes: 0 done; 1 a rule is refuted or could not be tried, or a file was refused; 2 wrong usage."
-
 WORKERS = min(os.cpu_count() or 1, 4)
 PROVING_SECONDS = 600.0
 _EXAMPLES = 40  # drawn instances, of which the one that is easiest to read is shown

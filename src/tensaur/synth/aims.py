@@ -93,7 +93,7 @@ class OfType:
         types = _types(draft)
         if not types:
             return draft
-        return _of_type(draft, rng.choice(list(types.values())).dtype, self.dtype)
+        return of_type(draft, rng.choice(list(types.values())).dtype, self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class OfOneType:
         if not types.keys() >= set(names):
             return draft
         one, other = (types[name].dtype for name in names)
-        return _of_type(draft, one, other)
+        return of_type(draft, one, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,8 @@ def _rank(kind: TensorType) -> int:
     return kind.rank or 0
 
 
-def _of_type(draft: Draft, old: DType, new: DType) -> Draft:
+def of_type(draft: Draft, old: DType, new: DType) -> Draft:
+    """Give the leaves of one element type another one."""
     changed = {
         name: TensorType(new, kind.shape)
         for name, kind in _types(draft).items()

@@ -21,7 +21,7 @@ from tensaur.ir.operator import Operator
 from tensaur.ir.rule import Rule
 from tensaur.ir.term import Bindings, NotApplicable, Tree, Var, resolve, tree_fact
 from tensaur.ir.types import DType, Fact, Known, TensorType, Type
-from tensaur.synth.aims import Aim, aims
+from tensaur.synth.aims import Aim, aims, of_type
 from tensaur.synth.drafts import SIZES, Draft, Drafting
 from tensaur.synth.hints import collect_hints, forced_constancy, holds
 from tensaur.synth.repair import Repair
@@ -217,8 +217,7 @@ class InstanceSampler:
             return draft
         old = self.rng.choice(list(types.values())).dtype
         new = self.rng.choice(self._drafting.dtypes)
-        changed = {n: TensorType(new, k.shape) for n, k in types.items() if k.dtype is old}
-        return replace(draft, leaves={**draft.leaves, **changed})
+        return of_type(draft, old, new)
 
     def _settle(self, draft: Draft, patience: list[int], unranked: bool) -> Instance | None:
         """Decide what is known of the leaves; None if a condition or a type is against it.
